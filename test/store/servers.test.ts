@@ -165,6 +165,23 @@ for (const adapter of databaseAdapters().filter((one) => one.kind !== 'sqlite'))
       await database.drop();
     });
 
+    it('api: frozen, it answers NotReady within 2 s to reads that wait for a connection', async () => {
+      const database = await adapter.create();
+      const store = await openStore(database.url, { poolSize: 1 });
+      await store.revision();
+      const running = await server();
+      running.signal('SIGSTOP');
+      try {
+        const reads = Array.from({ length: 4 }, () => Promise.resolve(store.revision()));
+        await Promise.all(reads.map((read) => refusedWithin(2_000, 'NotReady', read)));
+      } finally {
+        running.signal('SIGCONT');
+      }
+      assert.equal(await eventually(async () => store.revision()), 0);
+      await store.close();
+      await database.drop();
+    });
+
     it('errors: a connection that breaks after another process was quicker is NotReady', async () => {
       const database = await adapter.create();
       const proxy = await startProxy(database.url);

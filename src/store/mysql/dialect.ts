@@ -2,9 +2,11 @@
 import type { Socket } from 'node:net';
 import { isIP } from 'node:net';
 import type { ConnectionOptions, PoolConnection, RowDataPacket, SslOptions } from 'mysql2/promise';
+import { awaitedTimers, endsWithin } from '../../runtime/timers.ts';
 import type { KnownClaim, Plan, Questions } from '../decide.ts';
 import { notReady, storageFull } from '../failure.ts';
 import type { StoreOptions } from '../options.ts';
+import { late } from '../server/connections.ts';
 import type {
   ClaimKey,
   ConnectionPool,
@@ -147,7 +149,16 @@ class MysqlDialect implements Dialect<PoolConnection> {
       return pool;
     });
     return {
-      acquire: (host) => pools[host]!.getConnection(),
+      acquire: async (host) => {
+        const given = pools[host]!.getConnection();
+        if (await endsWithin(awaitedTimers, connectTimeout, given)) return given;
+        // Nobody waits for it any more.
+        given.then(
+          (connection) => connection.release(),
+          () => {},
+        );
+        throw late();
+      },
       end: async () => void (await Promise.all(pools.map((pool) => pool.end()))),
     };
   }
