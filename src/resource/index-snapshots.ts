@@ -210,7 +210,8 @@ export class IndexSnapshots {
     const { group, kind } = memory.model.scheme.groupVersionKind;
     const name = fileOf(memory.model.scheme);
     try {
-      const lease = await store.acquireLease(`snapshot/${name}`, replica, sharing.lease, now());
+      const acquire = () => store.acquireLease(`snapshot/${name}`, replica, sharing.lease, now());
+      const lease = await acquire();
       if (!lease) return;
       try {
         this.#sharedAt.set(memory, (await store.sharedFile(name))?.edition ?? 0);
@@ -220,6 +221,8 @@ export class IndexSnapshots {
         for await (const bytes of folder.pack(name)) {
           if (this.#stopping.signal.aborted) return;
           await store.sharePart(name, edition, parts++, bytes);
+          // Another process that had the lease meanwhile has removed parts of this edition.
+          if ((await acquire())?.token !== lease.token) return;
           await pause(systemTimers, sharing.pause, this.#stopping.signal);
         }
         await store.shareFile(name, { edition, parts, about: JSON.stringify(identity) });

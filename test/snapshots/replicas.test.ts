@@ -113,6 +113,63 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       }
     });
 
+    it('a snapshot that takes long to write keeps its lease, and is left to the process that has taken it', async () => {
+      const { url, drop } = await adapter.create();
+      const folder = mkdtempSync(join(tmpdir(), 'kindred-snapshots-'));
+      const taken: boolean[] = [];
+      let ahead = 0;
+      let attempts = 0;
+      const process = await openProcess({
+        url,
+        path: join(folder, 'a'),
+        now: () => Date.now() + ahead,
+        options: { interval: 10, shared: true },
+        onStore: (store) => {
+          const { sharePart, shareFile, acquireLease } = store;
+          const take = async () => {
+            const lease = await acquireLease.call(store, `snapshot/${file}`, 'another', 120_000, Date.now() + ahead);
+            taken.push(lease !== undefined);
+          };
+          store.acquireLease = (...parameters) => {
+            attempts++;
+            return acquireLease.apply(store, parameters);
+          };
+          store.sharePart = async (...parameters) => {
+            await sharePart!.apply(store, parameters);
+            ahead += 100_000;
+            if (taken.length === 0) return;
+            ahead += 100_000;
+            await take();
+          };
+          store.shareFile = async (...parameters) => {
+            ahead += 100_000;
+            await take();
+            await shareFile!.apply(store, parameters);
+          };
+        },
+      });
+      const { store, snapshots, resources } = process;
+      const edition = async () => (await store.sharedFile!(file))?.edition;
+      try {
+        for (let number = 0; number < 40; number++) await process.put(number);
+        snapshots.start(resources.feed, () => resources.all());
+        const first = await until(edition, { what: 'the snapshot is in the database' });
+        assert.deepEqual(taken, [false]);
+        ahead += 3_600_000;
+        for (const number of [3, 4, 5]) await process.put(number, 8);
+        await until(() => taken.length > 1, { what: 'another process has taken the lease' });
+        const before = attempts;
+        // It looks at the lease after the part, and at the model again once it has ended.
+        await until(() => attempts > before + 1, { what: 'another attempt' });
+        assert.deepEqual([await edition(), taken], [first, [false, true]]);
+        await snapshots.stop(resources.feed, []);
+      } finally {
+        await process.end();
+        await drop();
+        rmSync(folder, { recursive: true, force: true });
+      }
+    });
+
     it('claims are compared before a model serves only once for a declaration and its code', async () => {
       const { url, drop } = await adapter.create();
       const folder = mkdtempSync(join(tmpdir(), 'kindred-snapshots-'));
