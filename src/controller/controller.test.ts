@@ -702,6 +702,27 @@ describe('leader lease', () => {
     assert.equal(controller.status().leading, true);
   }
 
+  it('a controller that stops begins nothing when it loses its lease meanwhile and takes it again', async () => {
+    const called = Promise.withResolvers<void>();
+    const { world, leases, controller, settle } = make({
+      leases: new Leases(true),
+      reconcile: () => called.promise,
+    });
+    await controller.start();
+    world.put(Book, 'a');
+    await settle();
+    const stopped = controller.stop(300_000);
+    assert.equal(controller.status().leading, false);
+    leases.cut = true;
+    await world.clock.advance(60_000);
+    leases.cut = false;
+    await world.clock.advance(10_000);
+    assert.equal(controller.status().leading, false);
+    called.resolve();
+    await stopped;
+    assert.equal(controller.status().leading, false);
+  });
+
   it('controllers: what was queued, failed or asked for another call when the lease was lost is not forgotten', async () => {
     const waits = { failed: 30_000, asked: 100_000 };
     let away = false;

@@ -107,6 +107,7 @@ export class RunningController {
   readonly #scheme: Scheme;
   readonly #watched: readonly { readonly scheme: Scheme; readonly toNames: ToNames }[];
   #unsubscribe: (() => void) | undefined;
+  #isStopping = false;
   #term: Term | undefined;
   readonly #queue: WorkQueue;
   readonly #backoff: Backoff;
@@ -142,7 +143,9 @@ export class RunningController {
       holder: dependencies.holder,
       timers: dependencies.timers,
       times: dependencies.leaseTimes,
-      onAcquired: (fence) => this.#begin(fence),
+      onAcquired: (fence) => {
+        if (!this.#isStopping) this.#begin(fence);
+      },
       onLost: () => {
         dependencies.logger.warn({ controller: dependencies.id }, 'The lease of the controller is lost');
         void this.#end();
@@ -194,8 +197,10 @@ export class RunningController {
    * after so many milliseconds. Writes of a call that goes on even then are refused.
    */
   async stop(milliseconds: number): Promise<void> {
+    this.#isStopping = true;
     this.#unsubscribe?.();
     this.#queue.close();
+    // The lease is kept until then: calls that end may write.
     await endsWithin(this.#dependencies.timers, milliseconds, this.#end());
     await this.#leader.stop();
   }
