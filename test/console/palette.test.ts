@@ -101,7 +101,7 @@ test('console: the palette has the actions of a list and of its selection, and t
     await run('Clear filters');
     await page.waitForURL((url) => url.search === '');
     await run('Compact');
-    assert.equal(await page.evaluate("localStorage.getItem('kindred-density')"), 'compact');
+    await until(async () => (await page.evaluate("localStorage.getItem('kindred-density')")) === 'compact');
     await run('Import');
     await page.getByRole('heading', { level: 1, name: 'Import' }).waitFor();
     await run('Sign out');
