@@ -86,7 +86,8 @@ function driverOf(database: Exclude<Database, 'sqlite'>): Record<string, string>
 function dockerfile(database: Database): string {
   const volume =
     database === 'sqlite'
-      ? `ENV KINDRED_DATABASE=sqlite:/data/kindred.db
+      ? `# The file is in the volume. This wins over "database" in kindred.yaml.
+ENV KINDRED_DATABASE=sqlite:/data/kindred.db
 RUN mkdir /data && chown node:node /data
 VOLUME /data
 `
