@@ -27,6 +27,7 @@ test('webhooks: after the database lost changes, a webhook continues after the n
     isElsewhere: () => false,
     save: async (status: WebhookStatus) => void saved.push(status),
     timers: { now: () => 0, after: () => () => undefined },
+    options: {},
     logger: { warn: (_details: object, message: string) => void warnings.push(message) },
   } as unknown as WebhookRunDependencies);
   assert.deepEqual(warnings, [

@@ -13,7 +13,7 @@ import { bind } from '../query/bind.ts';
 import { parseLabelSelector } from '../query/selector.ts';
 import type { Author } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/change.ts';
-import type { Feed, LogPortion } from '../resource/feed.ts';
+import type { Feed } from '../resource/feed.ts';
 import { eventTypeOf } from '../resource/watch/events.ts';
 import { delayAfter } from '../runtime/backoff.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -22,6 +22,7 @@ import { WorkQueue } from '../runtime/work-queue.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import { AddressNotAllowed } from './address.ts';
 import type { ResourceName } from './behaviour.ts';
+import { HeldChanges, isExpired } from './held-changes.ts';
 import type { Attempt } from './history.ts';
 import { History } from './history.ts';
 import type { WebhookCondition, WebhookEvent, WebhookObject, WebhookSpec, WebhookStatus } from './model.ts';
@@ -108,13 +109,6 @@ interface Delivery {
   began: number;
 }
 
-/** A model that is not registered, as while its plugin does not start, and of which there are changes. */
-interface MissingModel {
-  readonly number: number;
-  readonly group: string;
-  readonly since: number;
-}
-
 type AboutAttempt = Pick<Attempt, 'kind' | 'webhookId' | 'type' | 'revision' | 'resource' | 'name'>;
 
 const texts = {
@@ -148,10 +142,7 @@ export class WebhookRun {
   #status: WebhookStatus;
   /** By revision. */
   readonly #left = new Map<number, Delivery>();
-  /** What changes wait for, by revision. */
-  readonly #held = new Map<number, MissingModel>();
-  /** By number. */
-  readonly #missing = new Map<number, MissingModel>();
+  readonly #held: HeldChanges;
   #bytes = 0;
   /** Of each object the deliveries that are left, the first of them under way, waiting for its time, or ready. */
   readonly #byObject = new Map<string, Delivery[]>();
@@ -171,7 +162,8 @@ export class WebhookRun {
   constructor(dependencies: WebhookRunDependencies) {
     this.#dependencies = dependencies;
     this.#history = new History(dependencies.timers.now());
-    const { spec, status, created } = dependencies;
+    const { spec, status, created, options } = dependencies;
+    this.#held = new HeldChanges({ ...dependencies, limit: options.giveUpAfter });
     this.#spec = spec;
     this.#author = status?.author;
     this.#bound = selectionOf(spec);
@@ -189,9 +181,7 @@ export class WebhookRun {
     this.#spec = spec;
     this.#author = status?.author;
     this.#bound = selectionOf(spec);
-    for (const [revision, { group }] of this.#held) {
-      if (!spec.resources.some((resource) => isOfGroup(resource, group))) this.#held.delete(revision);
-    }
+    this.#held.narrow(spec.resources);
     this.reviewResources();
     this.#queue.addDelayed();
   }
@@ -232,7 +222,7 @@ export class WebhookRun {
   resync(newest: number): void {
     const { logger, name } = this.#dependencies;
     if (this.#cursor <= newest) return;
-    for (const revision of this.#held.keys()) if (revision > newest) this.#held.delete(revision);
+    this.#held.forget(newest);
     const message = `the database lost the changes up to revision ${this.#cursor}; the webhook continues after revision ${newest}`;
     logger.warn({ webhook: name }, message);
     this.#cursor = newest;
@@ -284,23 +274,23 @@ export class WebhookRun {
   }
 
   async #readOn(): Promise<void> {
-    const { feed, logger, name } = this.#dependencies;
+    const { feed, named, logger, name } = this.#dependencies;
     try {
       for (;;) {
         if (this.#held.size > 0) await this.#takeHeld();
         if (this.#stopped || this.#isFull || this.#cursor >= feed.applied) return;
         const from = this.#cursor;
         const { changes, unregistered, through: read } = await feed.changes(from, portion);
-        const held = await this.#heldOf(unregistered);
+        const unknown = this.#spec.resources.filter((resource) => !named(resource).scheme);
+        const found = await this.#held.find(unregistered, unknown);
         if (this.#stopped) return;
         // The log began anew meanwhile.
         if (this.#cursor !== from) continue;
-        // What is held of a model goes before what follows.
-        if ([...this.#held.values()].some(({ number }) => feed.isRegistered(number))) continue;
+        if (this.#held.isDue) continue;
         // The others come when the memory has them.
         const through = Math.min(read, feed.applied);
         for (const change of changes) if (change.revision <= through) this.#take(change);
-        for (const [revision, missing] of held) if (revision <= through) this.#held.set(revision, missing);
+        this.#held.hold(found, through);
         if (through === this.#cursor) return;
         this.#cursor = through;
         if (through - this.#status.lastRevision >= quietRevisions) this.#touch();
@@ -313,60 +303,17 @@ export class WebhookRun {
     }
   }
 
-  /** Those of a group of which the webhook names a resource that has no model, by revision. */
-  async #heldOf(changes: LogPortion['unregistered']): Promise<ReadonlyMap<number, MissingModel>> {
-    const { feed, named, models, timers } = this.#dependencies;
-    for (const number of this.#missing.keys()) if (feed.isRegistered(number)) this.#missing.delete(number);
-    const held = new Map<number, MissingModel>();
-    const unknown = changes.length > 0 ? this.#spec.resources.filter((resource) => !named(resource).scheme) : [];
-    if (unknown.length === 0) return held;
-    const groups = new Map((await models()).map(({ number, group }) => [number, group]));
-    for (const { revision, model: number } of changes) {
-      const group = groups.get(number);
-      if (group === undefined || !unknown.some((resource) => isOfGroup(resource, group))) continue;
-      const missing = this.#missing.get(number) ?? { number, group, since: timers.now() };
-      this.#missing.set(number, missing);
-      held.set(revision, missing);
-    }
-    return held;
-  }
-
-  /** What is held of models that are registered by now; what was held for too long, or is no longer in the log, is given up. */
   async #takeHeld(): Promise<void> {
-    const { feed, timers, options } = this.#dependencies;
-    let isOldest = true;
-    for (const [revision, { number, since }] of this.#held) {
-      let change: AppliedChange | undefined;
-      let problem =
-        timers.now() - since >= options.giveUpAfter ? 'was given up: its model is not registered' : undefined;
-      if (isOldest || feed.isRegistered(number)) {
-        try {
-          change = await this.#changeAt(revision);
-        } catch (error) {
-          if (!isExpired(error)) throw error;
-          problem = 'is no longer kept and was not delivered';
-        }
-        if (this.#stopped) return;
-        // The specification or the log is another by now.
-        if (!this.#held.has(revision)) continue;
-      }
-      isOldest &&= change !== undefined || problem !== undefined;
-      if (change) this.#take(change);
-      else if (problem) this.#lost(revision, `the change of revision ${revision} ${problem}`);
-      else continue;
-      this.#held.delete(revision);
+    for await (const released of this.#held.release()) {
+      if (this.#stopped) return;
+      if ('change' in released) this.#take(released.change);
+      else this.#lost(released.revision, released.problem);
     }
     if (this.#held.size === 0) return;
-    this.#cancelLook ??= timers.after(lookInterval, () => {
+    this.#cancelLook ??= this.#dependencies.timers.after(lookInterval, () => {
       this.#cancelLook = undefined;
       this.#read();
     });
-  }
-
-  /** Undefined when its model is not registered. @throws Expired */
-  async #changeAt(revision: number): Promise<AppliedChange | undefined> {
-    const { changes } = await this.#dependencies.feed.changes(revision - 1, 1);
-    return changes.find((change) => change.revision === revision);
   }
 
   #take(change: AppliedChange): void {
@@ -427,7 +374,7 @@ export class WebhookRun {
     const message = `the changes after revision ${this.#cursor} up to ${feed.applied} are no longer kept and were not delivered`;
     logger.warn({ webhook: name }, message);
     this.#cursor = feed.applied;
-    this.#held.clear();
+    this.#held.forget(0);
     this.#condition('Complete', false, 'ChangesLost', message);
     this.#touch();
   }
@@ -546,7 +493,7 @@ export class WebhookRun {
     if (before.type === 'TEST' || resource === undefined || name === undefined) return this.test();
     if (!this.#names(resource)) throw new KindredError('BadRequest', texts.notAbout, { params: { resource } });
     return this.#onDemand(async () => {
-      const change = await this.#changeAt(revision);
+      const change = await this.#held.read(revision);
       if (!change) throw new KindredError('Expired', texts.gone, { params: { revision } });
       change.assertReadable();
       const content = change.view(this.#versionOf(change));
@@ -642,7 +589,7 @@ export class WebhookRun {
   }
 
   async #save(): Promise<void> {
-    const oldest = Math.min(...this.#left.keys(), ...this.#held.keys());
+    const oldest = Math.min(...this.#left.keys(), ...this.#held.revisions);
     const lastRevision = Math.min(this.#cursor, oldest - 1);
     const next = this.#queue.nextDue;
     const { nextTry: _before, ...rest } = this.#status;
@@ -658,15 +605,6 @@ export class WebhookRun {
       this.#touch();
     }
   }
-}
-
-function isExpired(error: unknown): boolean {
-  return error instanceof KindredError && error.code === 'Expired';
-}
-
-/** @param resource as a webhook names it, of whatever version */
-function isOfGroup(resource: string, group: string): boolean {
-  return group === '' ? !resource.includes('.') : resource.endsWith(`.${group}`);
 }
 
 function selectionOf({ labelSelector }: WebhookSpec): Bound {
