@@ -118,7 +118,7 @@ test('who may list named objects sees these alone, and deletes these alone', asy
   const token = await tokenOf('bob');
   const { json } = await facade.kube(`${gadgets}?limit=5`, { headers: as(token) });
   assert.deepEqual(
-    json.items.map((one: any) => one.metadata.name),
+    json.items.map((one: { metadata: { name: string } }) => one.metadata.name),
     ['a'],
   );
   const stream = await facade.watch(`${gadgets}?watch=true&timeoutSeconds=1`, as(token));
@@ -152,7 +152,7 @@ test('who may list and delete deletes a collection, however large the answer is'
   const headers = as(await tokenOf('eve'));
   const { json } = await facade.kube(`${gadgets}?labelSelector=age=old`, { method: 'DELETE', headers });
   assert.deepEqual(
-    json.items.map((one: any) => one.metadata.name),
+    json.items.map((one: { metadata: { name: string } }) => one.metadata.name),
     names,
   );
   assert.deepEqual((await facade.kube(`${gadgets}?labelSelector=age=old`)).json.items, []);

@@ -96,7 +96,7 @@ describe('server-side apply through the façade', () => {
     // Somebody else changed the size, and the annotation says nothing of the note.
     const refused = await applied('e', 'fieldManager=kubectl', next);
     assert.deepEqual(
-      refused.json.details.causes.map(({ field, message }: any) => [field, message]),
+      refused.json.details.causes.map(({ field, message }: { field: string; message: string }) => [field, message]),
       [
         ['.spec.note', `conflict with "kubectl-client-side-apply" using ${apiVersion}`],
         ['.spec.size', `conflict with "editor" using ${apiVersion}`],
@@ -246,7 +246,9 @@ describe('kubectl apply --server-side', { skip, timeout: 300_000 }, () => {
     const taken = await run('apply --server-side -f -', named({ replicas: 2 }));
     assert.deepEqual([taken.code, taken.stderr], [0, '']);
     const { spec, metadata } = (await facade.kube(`${widgets}/m`)).json;
-    const managers = metadata.managedFields.map(({ manager, operation }: any) => `${manager} ${operation}`);
+    const managers = metadata.managedFields.map(
+      ({ manager, operation }: { manager: string; operation: string }) => `${manager} ${operation}`,
+    );
     // Newer ones take over what was applied before, so that what is no longer in the file goes.
     const isMigrated = Number(kubectlVersion!.split('.')[1]) >= 26;
     assert.deepEqual(spec, isMigrated ? { replicas: 2 } : { replicas: 2, color: 'red' });
