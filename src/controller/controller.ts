@@ -464,7 +464,7 @@ export class RunningController {
       }
       if (!asksAgain(result) || result.after !== undefined) this.#succeed(name);
     } catch (error) {
-      // Whoever is told to stop may say so by throwing.
+      // A call that was aborted may throw.
       if (this.#term !== term) return;
       outcome = 'failed';
       after = this.#backoff.next(name);
@@ -477,7 +477,7 @@ export class RunningController {
       }
     } finally {
       cancel();
-      // Whoever is told to stop may also end as if all was done.
+      // A call that was aborted may also return as if it had done everything.
       this.#queue.done(name, this.#term === term ? after : 0);
     }
     this.#calls[outcome] += 1;

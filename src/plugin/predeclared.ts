@@ -45,7 +45,6 @@ const require = createRequire(import.meta.url);
 
 /** Folders below the package's root. */
 const folders = ['extensions', 'src/main/resources/extensions'];
-/** Documents of a few bytes can stand for gigabytes when aliases are unlimited (limits by default). */
 
 const texts = {
   notAMap: localized('expected an object'),

@@ -84,7 +84,8 @@ export class Copies {
   }
 
   /**
-   * Copies what was changed since then, until at most so many changes are left.
+   * Copies the changes after a revision.
+   * @param left the number of changes at which it may end
    * @param through goes on until this revision is copied
    * @returns the revision that was reached
    */

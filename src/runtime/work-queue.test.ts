@@ -73,7 +73,7 @@ describe('work queue', () => {
     assert.deepEqual(takeAll(), ['a']);
   });
 
-  it('waits as long as it was told when the clock is set back', async () => {
+  it('keeps a delay when the clock is set back', async () => {
     const clock = new FakeClock();
     let back = 0;
     const timers = {

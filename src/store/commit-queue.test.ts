@@ -24,7 +24,7 @@ function manualStore() {
   return { store, batches };
 }
 
-/** Time that passes when it is told to, and a clock that can be set. */
+/** A monotonic time that the test advances, and a clock that it can set. */
 function manualTime() {
   let now = 0;
   let ahead = 0;
