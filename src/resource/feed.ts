@@ -251,6 +251,11 @@ export class Feed {
     return { changes, unregistered, through: log.at(-1)?.revision ?? Math.max(since, inLog) };
   }
 
+  /** The oldest revision from which `changes` can go on. */
+  async oldest(): Promise<number> {
+    return this.#dependencies.store.oldest();
+  }
+
   /** @param model number of the model in the store */
   isRegistered(model: number): boolean {
     return this.#dependencies.memoryOf(model) !== undefined;

@@ -47,7 +47,7 @@ test('webhooks: after the database lost changes, a webhook continues after the n
 function make() {
   const clock = new FakeClock();
   const posts: { id: string; end(): void }[] = [];
-  const saves: { revision: number; dropped: number; end(): void }[] = [];
+  const saves: (Pick<WebhookStatus, 'dropped' | 'conditions'> & { revision: number; end(): void })[] = [];
   const changeOf = (revision: number) => ({
     revision,
     type: 'create',
@@ -74,9 +74,10 @@ function make() {
       { number: 8, group: 'other' },
     ],
     isRegistered: () => feed.isBack,
-    oldest: 0,
+    oldestKept: 0,
+    oldest: async () => feed.oldestKept,
     changes: async (since: number, limit: number) => {
-      if (since < feed.oldest) throw expired(since, feed.oldest);
+      if (since < feed.oldestKept) throw expired(since, feed.oldestKept);
       const through = Math.min(Math.max(feed.applied, feed.newest), since + limit);
       const revisions = Array.from({ length: through - since }, (_, i) => since + i + 1);
       const isMissing = (revision: number) => !feed.isBack && feed.missing.includes(revision);
@@ -103,8 +104,8 @@ function make() {
     isElsewhere: () => false,
     isSilent: () => false,
     forbids: () => undefined,
-    save: ({ lastRevision, dropped }: WebhookStatus) =>
-      new Promise<void>((resolve) => saves.push({ revision: lastRevision, dropped, end: resolve })),
+    save: ({ lastRevision, dropped, conditions }: WebhookStatus) =>
+      new Promise<void>((resolve) => saves.push({ revision: lastRevision, dropped, conditions, end: resolve })),
     timers: clock,
     random: () => 0.5,
     options: { minDelay: 10, maxDelay: 100, giveUpAfter: 1_000_000, concurrency: 1 },
@@ -213,10 +214,30 @@ test('webhooks: what is held and no longer in the log is given up, so that the n
   feed.missing = [6, 7, 9];
   for (let i = 0; i < 4; i++) await change();
   posts[0]!.end();
-  feed.oldest = 7;
+  feed.oldestKept = 7;
   await clock.advance(1_000);
   assert.deepEqual([run.figures().waiting, run.figures().dropped], [1, 2]);
   assert.equal((await stop()).revision, 8);
+});
+
+test('webhooks: a webhook that fell behind the log goes on with the oldest changes that it has, and says what is missing', async () => {
+  const { clock, feed, posts, change, stop } = make();
+  feed.applied = 8;
+  feed.oldestKept = 7;
+  await change();
+  for (let i = 0; i < 2; i++) {
+    posts[i]!.end();
+    await clock.advance(0);
+  }
+  assert.deepEqual(
+    posts.map(({ id }) => id),
+    ['hook-8', 'hook-9'],
+  );
+  const { revision, conditions } = await stop();
+  assert.equal(revision, 9);
+  const { reason, message } = conditions.find(({ type }) => type === 'Complete')!;
+  const missing = 'the changes after revision 5 up to 7 are no longer kept and were not delivered';
+  assert.deepEqual([reason, message], ['ChangesLost', missing]);
 });
 
 test('webhooks: changes of no model, and of another group, are passed over', async () => {

@@ -13,7 +13,7 @@ import { bind } from '../query/bind.ts';
 import { parseLabelSelector } from '../query/selector.ts';
 import type { Author } from '../resource/access.ts';
 import type { AppliedChange } from '../resource/change.ts';
-import type { Feed } from '../resource/feed.ts';
+import type { Feed, LogPortion } from '../resource/feed.ts';
 import { eventTypeOf } from '../resource/watch/events.ts';
 import { delayAfter } from '../runtime/backoff.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -47,7 +47,7 @@ export interface WebhookRunDependencies {
   readonly status: WebhookStatus | undefined;
   /** Revision at which the webhook was created. */
   readonly created: number;
-  readonly feed: Pick<Feed, 'applied' | 'changes' | 'isRegistered'>;
+  readonly feed: Pick<Feed, 'applied' | 'changes' | 'isRegistered' | 'oldest'>;
   /** The models that the store has objects or changes of; what the service keeps there itself is of none. */
   readonly models: () => Promise<readonly { readonly number: number; readonly group: string }[]>;
   readonly sender: Sender;
@@ -280,7 +280,9 @@ export class WebhookRun {
         if (this.#held.size > 0) await this.#takeHeld();
         if (this.#stopped || this.#isFull || this.#cursor >= feed.applied) return;
         const from = this.#cursor;
-        const { changes, unregistered, through: read } = await feed.changes(from, portion);
+        const log = await this.#readAfter(from);
+        if (!log) continue;
+        const { changes, unregistered, through: read } = log;
         const unknown = this.#spec.resources.filter((resource) => !named(resource).scheme);
         const found = await this.#held.find(unregistered, unknown);
         if (this.#stopped) return;
@@ -297,10 +299,27 @@ export class WebhookRun {
       }
     } catch (error) {
       if (this.#stopped) return;
-      if (isExpired(error)) return this.#skip();
       logger.warn({ err: error, webhook: name }, 'The changes for a webhook could not be read; trying again');
       this.#dependencies.timers.after(this.#dependencies.options.minDelay, () => this.wake());
     }
+  }
+
+  /** Undefined when the log does not reach back so far: the webhook goes on with the oldest changes that it has, and says so. */
+  async #readAfter(from: number): Promise<LogPortion | undefined> {
+    const { feed, logger, name } = this.#dependencies;
+    try {
+      return await feed.changes(from, portion);
+    } catch (error) {
+      if (!isExpired(error)) throw error;
+    }
+    const oldest = await feed.oldest();
+    if (this.#cursor !== from) return undefined;
+    const message = `the changes after revision ${from} up to ${oldest} are no longer kept and were not delivered`;
+    logger.warn({ webhook: name }, message);
+    this.#cursor = oldest;
+    this.#condition('Complete', false, 'ChangesLost', message);
+    this.#touch();
+    return undefined;
   }
 
   async #takeHeld(): Promise<void> {
@@ -365,17 +384,6 @@ export class WebhookRun {
     logger.warn({ webhook: name, revision }, message);
     this.#status = { ...this.#status, dropped: this.#status.dropped + 1 };
     this.#condition('Complete', false, 'GivenUp', message);
-    this.#touch();
-  }
-
-  /** The log does not reach back to where this webhook was: it goes on from now, and says so. */
-  #skip(): void {
-    const { feed, logger, name } = this.#dependencies;
-    const message = `the changes after revision ${this.#cursor} up to ${feed.applied} are no longer kept and were not delivered`;
-    logger.warn({ webhook: name }, message);
-    this.#cursor = feed.applied;
-    this.#held.forget(0);
-    this.#condition('Complete', false, 'ChangesLost', message);
     this.#touch();
   }
 
