@@ -71,13 +71,18 @@ spec:
       image: {{ printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) | quote }}
       imagePullPolicy: {{ .Values.image.pullPolicy }}
       args: [serve, --config, /etc/kindred/kindred.yaml]
-      {{- with include "kindred.secret" . }}
+      {{- if or (include "kindred.secret" .) .Values.extraEnv }}
       env:
+        {{- with include "kindred.secret" . }}
         - name: KINDRED_DATABASE
           valueFrom:
             secretKeyRef:
               name: {{ . }}
               key: url
+        {{- end }}
+        {{- with .Values.extraEnv }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
       {{- end }}
       ports:
         - name: http
@@ -123,6 +128,9 @@ spec:
           mountPath: /data
         - name: tmp
           mountPath: /tmp
+        {{- with .Values.extraVolumeMounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
   volumes:
     - name: settings
       secret:
@@ -132,6 +140,9 @@ spec:
     {{- if include "kindred.secret" . }}
     - name: data
       emptyDir: {}
+    {{- end }}
+    {{- with .Values.extraVolumes }}
+    {{- toYaml . | nindent 4 }}
     {{- end }}
   {{- with .Values.nodeSelector }}
   nodeSelector:
