@@ -2,8 +2,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { until } from '../../src/testing/until.ts';
 import { check } from '../histories/check.ts';
-import type { History, Item, Operation, Stream } from '../histories/history.ts';
+import type { Item, Operation } from '../histories/history.ts';
 import { isWrite, sameItem } from '../histories/history.ts';
+import { withoutLost } from '../histories/lost.ts';
 import type { Recorded, Replica } from '../histories/record.ts';
 import { readItems, record } from '../histories/record.ts';
 import type { Cluster, Node } from './cluster.ts';
@@ -119,24 +120,4 @@ async function storedItems(leader: Node, history: string): Promise<Item[]> {
     const own = metadata.name.slice(history.length + 1);
     return { name: own, version: metadata.version, value: spec.value, ...(slug && { slug }) };
   });
-}
-
-/**
- * A history without what may have shown a change that is lost: reads and refusals while the fault lasted, and what
- * watches that expired were told of the history that is lost. What was acknowledged stays.
- */
-function withoutLost(history: History, { from, to }: { from: number; to: number }): History {
-  const isSure = ({ request, outcome, start, end }: Operation): boolean =>
-    end < from || start > to || outcome.kind === 'unknown' || (outcome.kind === 'ok' && isWrite(request));
-  const log = new Map(history.log.map((event) => [event.revision, event]));
-  const isLost = (told: Stream['events'][number]): boolean =>
-    told.revision > history.newest || (told.type !== 'BOOKMARK' && !sameItem(log.get(told.revision)?.item, told.item));
-  const expired = history.streams.filter((stream) => stream.expired);
-  // A bookmark does not say of which history it is: it is of the lost one from the first revision that a watch shows to be lost.
-  const firstLost = Math.min(...expired.flatMap(({ events }) => events.filter(isLost)).map(({ revision }) => revision));
-  const streams = history.streams.map(({ expired, ...stream }) => {
-    if (!expired) return stream;
-    return { ...stream, events: stream.events.filter(({ revision }) => revision < firstLost) };
-  });
-  return { ...history, operations: history.operations.filter(isSure), streams };
 }

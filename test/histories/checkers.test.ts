@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { Event, History, Operation, Stream } from './history.ts';
 import { isWrite } from './history.ts';
 import { inventHistory } from './invented.ts';
+import { withoutLost } from './lost.ts';
 import { replay } from './replay.ts';
 import { isLinearizable } from './search.ts';
 
@@ -177,6 +178,50 @@ describe('the revision replay', () => {
       assert.ok(mutated >= 50, `only ${mutated} histories could be changed`);
     });
   }
+});
+
+describe('a history without what was lost', () => {
+  /** What two watches that then expired were told: the changes up to the middle of the log, and then one that another took the place of. */
+  function withLost(history: History): { history: Mutable<History>; watches: Stream[] } {
+    const fork = history.log[history.log.length >> 1]!.revision;
+    const before = history.log.filter(({ revision }) => revision < fork);
+    const lost: Event = { type: 'ADDED', revision: fork, item: { name: 'n0', version: 0, value: 'lost' } };
+    const watches: Stream[] = [
+      { since: history.base, events: [...before, lost], expired: true },
+      // It asked for a slug that the lost change has not.
+      {
+        since: fork - 1,
+        slug: history.log.find(({ revision }) => revision === fork)!.item.slug ?? 's1',
+        events: [{ type: 'BOOKMARK', revision: fork }],
+        expired: true,
+      },
+    ];
+    return { history: { ...copyOf(history), streams: watches }, watches };
+  }
+  const all = { from: 0, to: Number.POSITIVE_INFINITY };
+
+  it('has nothing that the lost part told', () => {
+    for (let seed = 1; seed <= 100; seed++) {
+      const { history } = withLost(inventHistory(randomFrom(seed), 150));
+      assert.notDeepEqual(replay(history), [], `seed ${seed}`);
+      assert.deepEqual(replay(withoutLost(history, all)), [], `seed ${seed}`);
+    }
+  });
+
+  it('keeps what watches should have told before', () => {
+    for (let seed = 1; seed <= 100; seed++) {
+      const { history, watches } = withLost(inventHistory(randomFrom(seed), 150));
+      history.streams = [{ ...watches[0]!, events: watches[0]!.events.slice(1) }];
+      assert.notDeepEqual(replay(withoutLost(history, all)), [], `seed ${seed}`);
+    }
+  });
+
+  it('keeps acknowledged writes', () => {
+    for (let seed = 1; seed <= 100; seed++) {
+      const { history } = withLost(inventHistory(randomFrom(seed), 150));
+      assert.deepEqual(acknowledged(withoutLost(history, all)), acknowledged(history));
+    }
+  });
 });
 
 describe('the search for an order', () => {
