@@ -87,7 +87,7 @@ after(async () => (await launched)?.close());
 export function browserFor(context: TestContext): Promise<Browser> | undefined {
   if (!existsSync(executablePath)) {
     context.skip(
-      `NO BROWSER: ${executablePath} is missing (Debian: apt-get install chromium); the console was not tested`,
+      `NO BROWSER: ${executablePath} is missing (Debian: apt-get install chromium); nothing was tested in a browser`,
     );
     return undefined;
   }

@@ -1,32 +1,18 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { test } from 'node:test';
-import type { BrowserContext, Page } from 'playwright-core';
-import { chromium } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { defineModel } from '../../src/model/define.ts';
 import { Type } from '../../src/model/type.ts';
 import type { ServiceOptions } from '../../src/options.ts';
 import { createService } from '../../src/service.ts';
 import { Person } from '../api/harness.ts';
-
-const executablePath = '/usr/bin/chromium';
+import { browserFor } from '../console/browser.ts';
 
 /** A folder for screenshots; none are made without it. */
 const screenshots = process.env.SCREENSHOTS;
-
-const flags = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 
 const LinkGroup = defineModel({
   gvk: {
@@ -54,25 +40,15 @@ async function open(
   options: ServiceOptions,
   use: (opened: Opened) => Promise<void>,
 ): Promise<void> {
-  if (!existsSync(executablePath)) {
-    context.skip(
-      `NO BROWSER: ${executablePath} is missing (Debian: apt-get install chromium); the API page was not tested`,
-    );
-    return;
-  }
+  const browser = await browserFor(context);
+  if (!browser) return;
   const service = await createService({ database: 'sqlite::memory:', port: 0, ...options });
   service.schemeManager.register(Person);
   service.schemeManager.register(LinkGroup);
   const { url, administratorToken: token } = await service.start();
-  const profile = await mkdtemp(join(tmpdir(), 'kindred-chromium-'));
-  let browser: BrowserContext | undefined;
+  const profile = await browser.newContext({ viewport: { width: 1000, height: 640 } });
   try {
-    browser = await chromium.launchPersistentContext(profile, {
-      executablePath,
-      args: flags,
-      viewport: { width: 1000, height: 640 },
-    });
-    const page = await browser.newPage();
+    const page = await profile.newPage();
     const complaints: string[] = [];
     const requested: string[] = [];
     page.on('console', (message) => {
@@ -83,9 +59,8 @@ async function open(
     await page.goto(`${url}/swagger-ui.html`);
     await use({ page, complaints, requested, token, url });
   } finally {
-    await browser?.close();
+    await profile.close();
     await service.stop();
-    await rm(profile, { recursive: true, force: true });
   }
 }
 
