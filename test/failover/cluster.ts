@@ -292,6 +292,18 @@ export class Cluster {
   }
 
   /**
+   * Makes the leader's log longer than that of any former leader. A former leader that follows again reports the end of its own log
+   * before it is rewound, and PostgreSQL then acknowledges commits up to there that no standby has (docs/guide/replicas.md).
+   */
+  async outgrowFormerLeaders(leader: Node): Promise<void> {
+    // A record first, since an empty segment is not left. Twice, for an end in the next segment.
+    for (let i = 0; i < 2; i++) {
+      await leader.query("SELECT pg_logical_emit_message(false, 'failover', '')");
+      await leader.query('SELECT pg_switch_wal()');
+    }
+  }
+
+  /**
    * Reinitializes standbys that follow nobody. A former leader whose log ends in a partial record waits for the rest of it, which the new
    * leader never received, and Patroni does not run pg_rewind on a server that is starting.
    */

@@ -36,6 +36,7 @@ export async function failoverRound(
   below: (limit: number) => number,
 ): Promise<Round> {
   const before = await cluster.whole();
+  await cluster.outgrowFormerLeaders(before);
   await ready(replicas);
   let began = 0;
   let mended = 0;
