@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { until } from 'kindred/testing';
 import { openStore } from '../../src/store/open.ts';
 import type { Store, Write } from '../../src/store/store.ts';
@@ -127,6 +128,45 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       } finally {
         servers.link.heal();
       }
+    });
+
+    it('a server that stood still is not read from before the standby has a commit: another one may have been promoted', async () => {
+      const before = await store.revision();
+      servers.link.freeze();
+      try {
+        // Two connections, of which one is silent.
+        const revisions = await Promise.all([store.revision(), store.revision()]);
+        assert.deepEqual(revisions, [before, before], 'reads do not wait for the standby');
+        proxy.freeze();
+        await assert.rejects(Promise.resolve(store.revision()), { code: 'NotReady' });
+        proxy.heal();
+        for (let i = 0; i < 2; i++) await assert.rejects(Promise.resolve(store.revision()), { code: 'NotReady' });
+      } finally {
+        proxy.heal();
+        servers.link.heal();
+      }
+      assert.equal(await until(() => store.revision()), before);
+    });
+
+    it('what a server answers after it stood still is not believed when it was found silent meanwhile', async () => {
+      await Promise.all([store.revision(), store.revision()]);
+      servers.link.freeze();
+      try {
+        proxy.freeze();
+        const silent = Promise.resolve(store.revision());
+        silent.catch(() => undefined);
+        await pause(1_000);
+        // It is sent before the first one is given up, and answered afterwards.
+        const late = Promise.resolve(store.revision());
+        late.catch(() => undefined);
+        await assert.rejects(silent, { code: 'NotReady' });
+        proxy.heal();
+        await assert.rejects(late, { code: 'NotReady' });
+      } finally {
+        proxy.heal();
+        servers.link.heal();
+      }
+      await until(() => store.revision());
     });
 
     /** A batch whose wait an operator ends is acknowledged when the standby has it. */

@@ -13,11 +13,10 @@ export const mysqlGate: Gate<Connection> = {
     if (!/^(0|off)$/i.test(String(row!.read_only))) throw isStandby();
   },
 
-  /** To the second: when it is off by one, a commit more is made. */
   async runOf(connection) {
     const sql = "SELECT @@server_id AS id, unix_timestamp() AS now; SHOW GLOBAL STATUS LIKE 'Uptime'";
     const [server, uptime] = await ask(connection, sql);
-    return `${server!.id} ${Number(server!.now) - Number(uptime!.Value)}`;
+    return { server: String(server!.id), started: Number(server!.now) - Number(uptime!.Value) };
   },
 
   async confirm(connection) {

@@ -4,6 +4,8 @@ import { Admission, isStandby } from './admission.ts';
 
 interface Connection {
   readonly run: string;
+  /** Seconds, 0 by default. */
+  readonly started?: number;
   readonly isStandby?: boolean;
 }
 
@@ -16,9 +18,9 @@ function make() {
       asked.push('refuseStandby');
       if (connection.isStandby) throw isStandby();
     },
-    async runOf({ run }) {
+    async runOf({ run, started = 0 }) {
       asked.push('runOf');
-      return run;
+      return { server: run, started };
     },
     confirm: (connection) =>
       new Promise((resolve, reject) => {
@@ -54,15 +56,74 @@ describe('Admission', () => {
     assert.deepEqual([commits.length, admission.count], [1, 3]);
   });
 
-  it('another run is another commit', async () => {
+  it('another run is another commit, and so is the one before when connections lead there again', async () => {
     const { admission, commits } = make();
-    for (const [i, run] of ['a', 'b', 'a', 'c'].entries()) {
+    for (const [i, run] of ['a', 'b', 'a', 'a', 'c'].entries()) {
       const admitted = admission.admit({ run });
       await turn();
       commits.at(-1)!.end();
       await admitted;
-      assert.equal(commits.length, [1, 2, 2, 3][i]);
+      assert.equal(commits.length, [1, 2, 3, 3, 4][i]);
     }
+  });
+
+  it('a start that is known to the second is the same when it is off by one', async () => {
+    const { admission, commits } = make();
+    for (const [i, started] of [100, 101, 99, 102].entries()) {
+      const admitted = admission.admit({ run: 'a', started });
+      await turn();
+      commits.at(-1)!.end();
+      await admitted;
+      assert.equal(commits.length, [1, 1, 1, 2][i]);
+    }
+  });
+
+  it('what was admitted to a former primary is of no use any more', async () => {
+    const { admission, commits } = make();
+    const former = admission.admit({ run: 'a' });
+    await turn();
+    commits[0]!.end();
+    assert.equal(admission.isPrimary(await former), true);
+    const next = admission.admit({ run: 'b' });
+    await turn();
+    assert.equal(admission.isPrimary(await former), true, 'until the commit of the other server has waited');
+    commits[1]!.end();
+    assert.deepEqual(
+      [await next, await former].map((run) => admission.isPrimary(run)),
+      [true, false],
+    );
+  });
+
+  it('a commit whose answer comes after that of another server is not believed', async () => {
+    const { admission, commits } = make();
+    const former = admission.admit({ run: 'a' });
+    const next = admission.admit({ run: 'b' });
+    await turn();
+    commits[1]!.end();
+    const primary = await next;
+    commits[0]!.end();
+    await assert.rejects(former, /another server became the primary meanwhile/);
+    assert.deepEqual([admission.isPrimary(primary), admission.count], [true, 1]);
+  });
+
+  it('a server that did not answer is confirmed anew, and its connections are of no use; what is known of another one stays', async () => {
+    const { admission, commits } = make();
+    const first = admission.admit({ run: 'a' });
+    await turn();
+    commits[0]!.end();
+    const before = await first;
+    admission.doubt(before);
+    assert.equal(admission.isPrimary(before), false);
+    const second = admission.admit({ run: 'a' });
+    await turn();
+    assert.equal(commits.length, 2, 'another commit');
+    commits[1]!.end();
+    const anew = await second;
+    admission.doubt(before);
+    assert.deepEqual(
+      [before, anew].map((run) => admission.isPrimary(run)),
+      [false, true],
+    );
   });
 
   it('a commit that failed refuses all that waited for it, and is tried again by the next', async () => {

@@ -4,10 +4,10 @@ import { awaitedTimers, pause } from '../../runtime/timers.ts';
 import { notReady } from '../failure.ts';
 import { maxSnapshots } from '../limits.ts';
 import { Admission } from './admission.ts';
-import type { ConnectionPool, Dialect, Query, SqlRow, Value } from './dialect.ts';
+import type { ConnectionPool, Dialect, Query, Run, SqlRow, Value } from './dialect.ts';
 import { commitTimeout, shortQuery } from './timeouts.ts';
 
-/** How often a transaction is tried, at most. */
+/** How often a transaction, or a read, is tried at most. */
 const attempts = 12;
 
 export class ServerConnections<C extends { release(): void }> {
@@ -19,7 +19,7 @@ export class ServerConnections<C extends { release(): void }> {
   readonly #dialect: Dialect<C>;
   readonly #admission: Admission<C>;
   /** Connections that are set up and were admitted. */
-  readonly #admitted = new WeakSet<object>();
+  readonly #admitted = new WeakMap<object, Run>();
   #isClosed = false;
 
   /** @param size connections for reads and short transactions, at most */
@@ -62,32 +62,45 @@ export class ServerConnections<C extends { release(): void }> {
 
   async #admittedFrom(pool: ConnectionPool<C>, host: number): Promise<C> {
     const dialect = this.#dialect;
-    const connection = await pool.acquire(host);
-    const session = dialect.sessionOf(connection);
-    if (this.#admitted.has(session)) return connection;
+    let connection = await pool.acquire(host);
+    for (let run; (run = this.#runOf(connection)); connection = await pool.acquire(host)) {
+      if (this.#admission.isPrimary(run)) return connection;
+      dialect.discard(connection);
+    }
     try {
       await dialect.setUp?.(connection);
-      await this.#admission.admit(connection);
+      const run = await this.#admission.admit(connection);
       if (pool === this.writers) await dialect.setUpWriter?.(connection);
+      this.#admitted.set(dialect.sessionOf(connection), run);
+      return connection;
     } catch (error) {
       dialect.discard(connection);
       throw error;
     }
-    this.#admitted.add(session);
-    return connection;
+  }
+
+  /** Undefined before the connection is admitted. */
+  #runOf(connection: C): Run | undefined {
+    return this.#admitted.get(this.#dialect.sessionOf(connection));
   }
 
   async read(text: string, values: readonly Value[] = [], timeout = shortQuery): Promise<readonly SqlRow[]> {
     const dialect = this.#dialect;
-    const connection = await this.acquire(this.#reads);
-    try {
-      const rows = await dialect.query(connection, text, values, timeout);
-      connection.release();
-      return rows;
-    } catch (error) {
-      if (dialect.isRefusal(error)) connection.release();
-      else dialect.discard(connection);
-      throw dialect.translate(error);
+    for (let attempt = 1; ; attempt++) {
+      const connection = await this.acquire(this.#reads);
+      const run = this.#runOf(connection)!;
+      try {
+        const rows = await dialect.query(connection, text, values, timeout);
+        connection.release();
+        // A server that stood still answers when it goes on, and another one may be the primary by then.
+        if (this.#admission.isPrimary(run)) return rows;
+      } catch (error) {
+        if (!dialect.isAnswer(error)) this.#admission.doubt(run);
+        if (dialect.isRefusal(error)) connection.release();
+        else dialect.discard(connection);
+        throw dialect.translate(error);
+      }
+      if (attempt === attempts) throw notReady('the database did not stay the primary');
     }
   }
 
