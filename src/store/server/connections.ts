@@ -62,10 +62,12 @@ export class ServerConnections<C extends { release(): void }> {
 
   async #admittedFrom(pool: ConnectionPool<C>, host: number): Promise<C> {
     const dialect = this.#dialect;
-    let connection = await pool.acquire(host);
-    for (let run; (run = this.#runOf(connection)); connection = await pool.acquire(host)) {
-      if (this.#admission.isPrimary(run)) return connection;
+    const connection = await pool.acquire(host);
+    const former = this.#runOf(connection);
+    if (former) {
+      if (this.#admission.isPrimary(former)) return connection;
       dialect.discard(connection);
+      return this.#admittedFrom(pool, host);
     }
     try {
       await dialect.setUp?.(connection);
