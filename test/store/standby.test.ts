@@ -139,6 +139,7 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
         assert.deepEqual(revisions, [before, before], 'reads do not wait for the standby');
         proxy.freeze();
         await assert.rejects(Promise.resolve(store.revision()), { code: 'NotReady' });
+        await pause(500);
         proxy.heal();
         for (let i = 0; i < 2; i++) await assert.rejects(Promise.resolve(store.revision()), { code: 'NotReady' });
       } finally {
@@ -148,7 +149,32 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
       assert.equal(await until(() => store.revision()), before);
     });
 
-    it('what a server answers after it stood still is not believed when it was found silent meanwhile', async () => {
+    it('an answer that takes long is believed as soon as the server has shown to be the primary still', async () => {
+      const before = await store.revision();
+      const { connections } = store;
+      servers.link.freeze();
+      let answered: number | undefined;
+      try {
+        const asked = Promise.resolve(store.scan(model, 0, 1_000)).then((rows) => {
+          answered = rows.length;
+        });
+        proxy.freeze();
+        await pause(2_300);
+        proxy.heal();
+        await waitingOne();
+        assert.equal(answered, undefined);
+        servers.link.heal();
+        await asked;
+      } finally {
+        proxy.heal();
+        servers.link.heal();
+      }
+      assert.ok(answered! > 0);
+      assert.equal(store.connections, connections! + 1);
+      assert.equal(await store.revision(), before);
+    });
+
+    it('what a server answers after it stood still is not believed', async () => {
       await Promise.all([store.revision(), store.revision()]);
       servers.link.freeze();
       try {
@@ -156,10 +182,11 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
         const silent = Promise.resolve(store.revision());
         silent.catch(() => undefined);
         await pause(1_000);
-        // It is sent before the first one is given up, and answered afterwards.
+        // It is sent before two seconds are over, and answered afterwards.
         const late = Promise.resolve(store.revision());
         late.catch(() => undefined);
         await assert.rejects(silent, { code: 'NotReady' });
+        await pause(500);
         proxy.heal();
         await assert.rejects(late, { code: 'NotReady' });
       } finally {

@@ -14,9 +14,13 @@ export const mysqlGate: Gate<Connection> = {
   },
 
   async runOf(connection) {
-    const sql = "SELECT @@server_id AS id, unix_timestamp() AS now; SHOW GLOBAL STATUS LIKE 'Uptime'";
-    const [server, uptime] = await ask(connection, sql);
-    return { server: String(server!.id), started: Number(server!.now) - Number(uptime!.Value) };
+    const now = 'SELECT @@server_id AS id, unix_timestamp() AS now';
+    const sql = `${now}; SHOW GLOBAL STATUS LIKE 'Uptime'; ${now}`;
+    for (;;) {
+      const [server, uptime, after] = await ask(connection, sql);
+      // Within one second, the start is known to the second.
+      if (server!.now === after!.now) return `${server!.id} ${Number(server!.now) - Number(uptime!.Value)}`;
+    }
   },
 
   async confirm(connection) {

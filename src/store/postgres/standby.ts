@@ -46,9 +46,9 @@ export const postgresGate: Gate<ClientBase> = {
     const text = 'SELECT pg_postmaster_start_time()::text AS started, stats_reset::text AS reset FROM pg_stat_bgwriter';
     try {
       const { rows } = await client.query(question(text));
-      return { server: JSON.stringify(rows), started: 0 };
+      return JSON.stringify(rows);
     } catch (error) {
-      if (/^(42|0A)/.test((error as { code?: string }).code ?? '')) return { server: '', started: 0 };
+      if (/^(42|0A)/.test((error as { code?: string }).code ?? '')) return '';
       throw error;
     }
   },

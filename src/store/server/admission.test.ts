@@ -1,34 +1,37 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Admission, isStandby } from './admission.ts';
+import type { Gate } from './dialect.ts';
 
 interface Connection {
   readonly run: string;
-  /** Seconds, 0 by default. */
-  readonly started?: number;
   readonly isStandby?: boolean;
 }
 
-/** An admission whose commits the test ends. */
+/** An admission whose commits the test ends, and whose time it lets pass. */
 function make() {
   const commits: { connection: Connection; end(): void; fail(): void }[] = [];
   const asked: string[] = [];
-  const admission = new Admission<Connection>({
+  let now = 0;
+  const gate: Gate<Connection> = {
     async refuseStandby(connection) {
       asked.push('refuseStandby');
       if (connection.isStandby) throw isStandby();
     },
-    async runOf({ run, started = 0 }) {
+    async runOf({ run }) {
       asked.push('runOf');
-      return { server: run, started };
+      return run;
     },
     confirm: (connection) =>
       new Promise((resolve, reject) => {
         asked.push('confirm');
         commits.push({ connection, end: resolve, fail: () => reject(new Error('no standby')) });
       }),
-  });
-  return { admission, commits, asked };
+  };
+  const pass = (milliseconds: number): void => {
+    now += milliseconds;
+  };
+  return { admission: new Admission<Connection>(gate, () => now), commits, asked, pass };
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -67,17 +70,6 @@ describe('Admission', () => {
     }
   });
 
-  it('a start that is known to the second is the same when it is off by one', async () => {
-    const { admission, commits } = make();
-    for (const [i, started] of [100, 101, 99, 102].entries()) {
-      const admitted = admission.admit({ run: 'a', started });
-      await turn();
-      commits.at(-1)!.end();
-      await admitted;
-      assert.equal(commits.length, [1, 1, 1, 2][i]);
-    }
-  });
-
   it('what was admitted to a former primary is of no use any more', async () => {
     const { admission, commits } = make();
     const former = admission.admit({ run: 'a' });
@@ -106,22 +98,52 @@ describe('Admission', () => {
     assert.deepEqual([admission.isPrimary(primary), admission.count], [true, 1]);
   });
 
-  it('a server that did not answer is confirmed anew, and its connections are of no use; what is known of another one stays', async () => {
-    const { admission, commits } = make();
+  it('a server that answered nothing for two seconds is confirmed anew, and its connections are of use again then', async () => {
+    const { admission, commits, pass } = make();
     const first = admission.admit({ run: 'a' });
     await turn();
     commits[0]!.end();
-    const before = await first;
-    admission.doubt(before);
-    assert.equal(admission.isPrimary(before), false);
+    const run = await first;
+    pass(2_000);
+    assert.equal(admission.isPrimary(run), true);
+    pass(1);
+    assert.equal(admission.isPrimary(run), false);
     const second = admission.admit({ run: 'a' });
     await turn();
     assert.equal(commits.length, 2, 'another commit');
+    assert.equal(admission.isPrimary(run), false);
     commits[1]!.end();
-    const anew = await second;
-    admission.doubt(before);
+    assert.equal(await second, run);
+    assert.equal(admission.isPrimary(run), true);
+  });
+
+  it('an answer counts from when it was asked for', async () => {
+    const { admission, commits, pass } = make();
+    const admitted = admission.admit({ run: 'a' });
+    await turn();
+    commits[0]!.end();
+    const run = await admitted;
+    pass(1_500);
+    assert.equal(admission.answered(run, 1_000), true);
+    assert.equal(admission.answered(run, 500), true, 'one that was asked before');
+    pass(1_500);
+    assert.equal(admission.isPrimary(run), true);
+    pass(1);
+    assert.equal(admission.answered(run, 3_001), false, 'it comes after a silence');
+    assert.equal(admission.isPrimary(run), false);
+  });
+
+  it('an answer of a former primary is not believed', async () => {
+    const { admission, commits } = make();
+    const runs = [];
+    for (const [i, name] of ['a', 'b'].entries()) {
+      const admitted = admission.admit({ run: name });
+      await turn();
+      commits[i]!.end();
+      runs.push(await admitted);
+    }
     assert.deepEqual(
-      [before, anew].map((run) => admission.isPrimary(run)),
+      runs.map((run) => admission.answered(run, 0)),
       [false, true],
     );
   });

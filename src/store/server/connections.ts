@@ -4,11 +4,13 @@ import { awaitedTimers, pause } from '../../runtime/timers.ts';
 import { notReady } from '../failure.ts';
 import { maxSnapshots } from '../limits.ts';
 import { Admission } from './admission.ts';
-import type { ConnectionPool, Dialect, Query, Run, SqlRow, Value } from './dialect.ts';
+import type { ConnectionPool, Dialect, Query, SqlRow, Value } from './dialect.ts';
 import { commitTimeout, shortQuery } from './timeouts.ts';
 
-/** How often a transaction, or a read, is tried at most. */
+/** How often a transaction is tried, at most. */
 const attempts = 12;
+/** How often something is read, at most. */
+const readAttempts = 3;
 
 export class ServerConnections<C extends { release(): void }> {
   /** Snapshots hold a connection for long; a pool of their own keeps them from starving the reads. */
@@ -18,8 +20,8 @@ export class ServerConnections<C extends { release(): void }> {
   readonly #reads: ConnectionPool<C>;
   readonly #dialect: Dialect<C>;
   readonly #admission: Admission<C>;
-  /** Connections that are set up and were admitted. */
-  readonly #admitted = new WeakMap<object, Run>();
+  /** Of which run of a server the connections are that are set up and were admitted. */
+  readonly #admitted = new WeakMap<object, string>();
   #isClosed = false;
 
   /** @param size connections for reads and short transactions, at most */
@@ -64,7 +66,7 @@ export class ServerConnections<C extends { release(): void }> {
     const dialect = this.#dialect;
     const connection = await pool.acquire(host);
     const former = this.#runOf(connection);
-    if (former) {
+    if (former !== undefined) {
       if (this.#admission.isPrimary(former)) return connection;
       dialect.discard(connection);
       return this.#admittedFrom(pool, host);
@@ -82,28 +84,39 @@ export class ServerConnections<C extends { release(): void }> {
   }
 
   /** Undefined before the connection is admitted. */
-  #runOf(connection: C): Run | undefined {
+  #runOf(connection: C): string | undefined {
     return this.#admitted.get(this.#dialect.sessionOf(connection));
   }
 
   async read(text: string, values: readonly Value[] = [], timeout = shortQuery): Promise<readonly SqlRow[]> {
     const dialect = this.#dialect;
-    for (let attempt = 1; ; attempt++) {
+    for (let attempt = 1; attempt <= readAttempts; attempt++) {
       const connection = await this.acquire(this.#reads);
-      const run = this.#runOf(connection)!;
+      const asked = performance.now();
+      let rows: readonly SqlRow[];
       try {
-        const rows = await dialect.query(connection, text, values, timeout);
+        rows = await dialect.query(connection, text, values, timeout);
         connection.release();
-        // A server that stood still answers when it goes on, and another one may be the primary by then.
-        if (this.#admission.isPrimary(run)) return rows;
       } catch (error) {
-        if (!dialect.isAnswer(error)) this.#admission.doubt(run);
         if (dialect.isRefusal(error)) connection.release();
         else dialect.discard(connection);
         throw dialect.translate(error);
       }
-      if (attempt === attempts) throw notReady('the database did not stay the primary');
+      if (await this.isBelieved(connection, asked)) return rows;
     }
+    throw notReady(unsure);
+  }
+
+  /**
+   * Whether to believe what a connection answered to a question that was asked then: a server that stood still answers when
+   * it goes on, and another one may be the primary by that time.
+   */
+  async isBelieved(connection: C, asked: number): Promise<boolean> {
+    const run = this.#runOf(connection)!;
+    if (this.#admission.answered(run, asked)) return true;
+    // It took long, or it is another server: whatever is read from next has been confirmed.
+    (await this.acquire(this.#reads)).release();
+    return this.#admission.isPrimary(run);
   }
 
   /**
@@ -153,6 +166,9 @@ export class ServerConnections<C extends { release(): void }> {
     );
   }
 }
+
+/** Why an answer is not believed. */
+export const unsure = 'another server may be the primary';
 
 /** Why a connection is given up that does not answer. */
 export function late(): Error {

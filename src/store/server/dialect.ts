@@ -84,19 +84,13 @@ export interface CommitWatch {
   stop(): Promise<void>;
 }
 
-/** A server, from one start to the next. */
-export interface Run {
-  readonly server: string;
-  /** Seconds; two readings in one run may differ by one. */
-  readonly started: number;
-}
-
 /** How standbys are dealt with; see `Admission`. Each throws what the driver throws. */
 export interface Gate<C> {
   /** Throws a plain error on a server that takes no writes. */
   refuseStandby(connection: C): Promise<void>;
-  runOf(connection: C): Promise<Run>;
-  /** A commit that waits for the standbys; ends, or fails, within two seconds. */
+  /** Names the server from one start to the next. */
+  runOf(connection: C): Promise<string>;
+  /** A commit that waits for the standbys; ends, or fails, within four seconds. */
   confirm(connection: C): Promise<void>;
 }
 

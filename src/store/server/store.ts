@@ -31,7 +31,7 @@ import type {
   Write,
   WriteResult,
 } from '../store.ts';
-import { late, ServerConnections } from './connections.ts';
+import { late, ServerConnections, unsure } from './connections.ts';
 import type { CommitWatch, Dialect, Query, SqlRow, Value } from './dialect.ts';
 import { CommitFailure } from './dialect.ts';
 import { Guesses } from './guesses.ts';
@@ -335,7 +335,9 @@ export class SqlServerStore<C extends { release(): void }> implements Store {
     };
     try {
       for (const statement of dialect.sql.beginSnapshot) await ask(statement, [], shortQuery);
+      const asked = performance.now();
       const [row] = await ask(this.#selectMeta, ['revision'], shortQuery);
+      if (!(await this.#connections.isBelieved(connection, asked))) throw notReady(unsure);
       return {
         revision: row!.value,
         get: (model, ids) => this.#rows(model, ids, ask),
