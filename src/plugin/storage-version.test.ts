@@ -125,3 +125,27 @@ test('storage version: nothing moves when another contract became active since t
   await storage.stop();
   assert.equal(moved[0], undefined);
 });
+
+test('a look that fails is made again after one second, then after twice the time, up to ten seconds', async () => {
+  const clock = new FakeClock();
+  let looks = 0;
+  const storage = new StorageVersion(
+    { timers: clock, logger: { warn: () => undefined } } as unknown as ConstructorParameters<typeof StorageVersion>[0],
+    {
+      kind: 'Note',
+      state: async () => {
+        looks++;
+        throw new Error('away');
+      },
+    } as unknown as ConstructorParameters<typeof StorageVersion>[1],
+  );
+  storage.look();
+  for (const [i, delay] of [1_000, 2_000, 4_000, 8_000, 10_000, 10_000].entries()) {
+    await until(() => looks === i + 1);
+    await clock.advance(delay - 1);
+    assert.equal(looks, i + 1);
+    await clock.advance(1);
+  }
+  await until(() => looks === 7);
+  await storage.stop();
+});

@@ -11,6 +11,7 @@ import { migrateObjects } from '../resource/content-migration.ts';
 import type { Feed } from '../resource/feed.ts';
 import type { ModelMemory } from '../resource/memory.ts';
 import { lossesIn, rewriteObjects } from '../resource/stored-version.ts';
+import { delayAfter } from '../runtime/backoff.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Timers } from '../runtime/timers.ts';
 import type { Store } from '../store/store.ts';
@@ -163,6 +164,8 @@ export class StorageVersion {
   #cancel: (() => void) | undefined;
   #isWanted = false;
   #stopped = false;
+  /** Looks in a row that failed. */
+  #failures = 0;
   /** The last rewrite that left objects: of which generation, and when it ended. */
   #failed: { readonly generation: number; readonly at: number } | undefined;
   /** What `migrate` left is tried again once. */
@@ -196,10 +199,11 @@ export class StorageVersion {
     let pause: number | undefined;
     try {
       pause = await this.#step();
+      this.#failures = 0;
     } catch (err) {
       const { kind } = this.#model;
       this.#dependencies.logger.warn({ err, kind }, 'The storage version of the model could not be looked after');
-      pause = longest;
+      pause = delayAfter(++this.#failures, { minDelay: interval, maxDelay: longest });
     }
     if (pause === undefined) {
       await this.#leader?.stop();

@@ -61,6 +61,8 @@ export class Placement {
   #number: number | undefined;
   /** Numbers of models of which was asked whether they are the records. */
   readonly #others = new Set<number>();
+  /** Models that this process has served by its rules: it goes on with them where a move brings them, until its next start. */
+  readonly #settled = new Set<string>();
   readonly #stopping = new AbortController();
   #onChanged: (model: string, record: PlaceRecord) => void = () => {};
 
@@ -110,9 +112,10 @@ export class Placement {
       if (record && !this.#isKnown(record.store))
         throw new PlacementContradicted(texts.unknown, { kind, store: record.store });
       const rule = this.#ruleOf(scheme);
-      if (record && rule && !storesOf(record).includes(rule.store))
+      if (record && rule && !storesOf(record).includes(rule.store) && !this.#settled.has(model))
         throw this.#contradicted(scheme, wanted, record.store);
       if (record || wanted === defaultStore) {
+        this.#settled.add(model);
         if ((record?.store ?? defaultStore) === store) return;
         throw movedAway(kind, 'NotReady');
       }

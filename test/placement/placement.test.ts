@@ -288,6 +288,24 @@ for (const adapter of databaseAdapters()) {
       assert.equal((await makeReading(service, 'r1')).status, 201);
     });
 
+    it('a process that serves a model goes on where a move brought it, by the rules of before; its next start is refused', async () => {
+      const { main } = await databases(adapter);
+      const store = await main.open();
+      atEnd(() => store.close());
+      const scheme = { plural: 'readings', groupVersionKind: { group: 'telemetry.example.com', kind: 'Reading' } };
+      const open = () =>
+        Placement.open({ rules: [rule], stores: ['telemetry'], store, isPlaceable: () => true, now: () => 1 });
+      const serving = await open();
+      await serving.settle(scheme as Scheme, { name: 'telemetry' });
+      // The move is over before this process has built the indexes there.
+      await putMark(store, 'place', 'readings.telemetry.example.com', { store: 'default' }, { now: 1 });
+      await serving.refresh();
+      await assert.rejects(serving.settle(scheme as Scheme, { name: 'telemetry' }), { code: 'NotReady' });
+      await serving.settle(scheme as Scheme, { name: 'default' });
+      const next = await open();
+      await assert.rejects(next.settle(scheme as Scheme, { name: 'default' }), { reason: 'PlacementContradicted' });
+    });
+
     it('the record of a place refuses what is written by the generation of before', async () => {
       const { main } = await databases(adapter);
       const store = await main.open();
