@@ -98,7 +98,7 @@ describe('Admission', () => {
     assert.deepEqual([admission.isPrimary(primary), admission.count], [true, 1]);
   });
 
-  it('a server that answered nothing for two seconds is confirmed anew, and its connections are of use again then', async () => {
+  it('after two seconds without an answer, a server is confirmed again, and its connections can then be used', async () => {
     const { admission, commits, pass } = make();
     const first = admission.admit({ run: 'a' });
     await turn();

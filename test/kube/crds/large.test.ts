@@ -33,7 +33,7 @@ test('a definition of 10,505 schemas does not hold the event loop, and is served
     };
     return JSON.stringify(next);
   };
-  /** The longest turn of what one text is sent for; the text is made before, and anew when it was sent in vain. */
+  /** The longest turn while one text is sent. The text is made first, and made again after a conflict (`send` gives false). */
   const held = async (make: () => string | Promise<string>, send: (text: string) => Promise<boolean>) => {
     for (;;) {
       const text = await make();
