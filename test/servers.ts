@@ -19,6 +19,7 @@ import {
 import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { openStore } from '../src/store/open.ts';
@@ -63,7 +64,7 @@ export interface DatabaseServer {
   url(database: string): string;
   /** Runs SQL as the server's administrator; resolves to the rows. */
   query(sql: string, database?: string): Promise<readonly object[]>;
-  /** Ends the server at once, as a crash would; resolves when the process is gone. */
+  /** Ends the server at once, as a crash would; resolves when its processes and connections are gone. */
   kill(): Promise<void>;
   /** True while the process is there, whether it answers or not. */
   readonly isRunning: boolean;
@@ -531,6 +532,14 @@ function isGoing(pid: number): boolean {
   });
 }
 
+/** Sockets of this machine's clients that have not been told yet that the server is gone. Linux alone tells. */
+function hasClients(port: number): boolean {
+  const table = '/proc/net/tcp';
+  if (!existsSync(table)) return false;
+  const established = new RegExp(` [0-9A-F]{8}:${port.toString(16).toUpperCase().padStart(4, '0')} 01 `);
+  return established.test(readFileSync(table, 'utf8'));
+}
+
 async function server(program: Program): Promise<DatabaseServer> {
   let child: ChildProcess | undefined;
 
@@ -603,8 +612,11 @@ async function server(program: Program): Promise<DatabaseServer> {
       const pids = processes();
       for (const pid of pids) send(pid, 'SIGKILL');
       await gone(child!);
-      // A connection of PostgreSQL that is still there would answer.
-      await until(() => !pids.some(isGoing), { what: 'the processes of the server are gone' });
+      // A connection of PostgreSQL that is still there would answer, and a batch sent before its end was seen is of unknown outcome.
+      const port = Number(new URL(program.url('')).port);
+      await until(() => !pids.some(isGoing) && !hasClients(port), { what: 'the server and its connections are gone' });
+      // One whole turn of the event loop, in which this process sees the end of its own.
+      for (let turn = 0; turn < 2; turn++) await setImmediate();
     },
     stop() {
       process.off('exit', end);

@@ -140,9 +140,12 @@ for (const adapter of databaseAdapters().filter((one) => one.kind !== 'sqlite'))
       await store.commit([creation(model, 'a')], 1);
       const running = await server();
       await running.kill();
-      await refusedWithin(2_000, 'NotReady', Promise.resolve(store.revision()));
-      await refusedWithin(2_000, 'NotReady', store.commit([creation(model, 'b')], 1));
-      await running.start();
+      try {
+        await refusedWithin(2_000, 'NotReady', Promise.resolve(store.revision()));
+        await refusedWithin(2_000, 'NotReady', store.commit([creation(model, 'b')], 1));
+      } finally {
+        await running.start();
+      }
       await eventually(() => store.commit([creation(model, 'c')], 1));
       assert.deepEqual(await names(store, model), ['a', 'c']);
       await store.close();
