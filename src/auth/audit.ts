@@ -46,10 +46,10 @@ export interface AuditOptions {
 type AuditOutcome = (typeof auditOutcomes)[number];
 export const auditOutcomes = ['done', 'refused', 'failed'] as const;
 
-/** As it stands in the file. */
-interface AuditLine {
-  /** RFC 3339. */
-  readonly time: string;
+/** What is known of an entry: little work, as one is made for each write, and hardly any is read. */
+interface AuditRecord {
+  /** Milliseconds since the epoch. */
+  readonly time: number;
   readonly requestId?: string | undefined;
   readonly identity: string;
   readonly origin: Caller['origin'];
@@ -73,6 +73,12 @@ interface AuditLine {
   readonly before?: number | undefined;
   readonly after?: number | undefined;
   readonly revision?: number | undefined;
+}
+
+/** As it stands in the file. */
+interface AuditLine extends Omit<AuditRecord, 'time'> {
+  /** RFC 3339. */
+  readonly time: string;
 }
 
 export interface KeptEntry extends AuditLine {
@@ -115,7 +121,7 @@ export class AuditLog {
   readonly keep: number;
   readonly #prefix: string;
   /** The entry of number n is at n modulo `keep`. */
-  readonly #kept: KeptEntry[] = [];
+  readonly #kept: AuditRecord[] = [];
   #made = 0;
   readonly #followers = new Set<(entry: KeptEntry) => void>();
   #failed: Error | undefined;
@@ -144,8 +150,7 @@ export class AuditLog {
   /** The entries that are kept, newest first. */
   *newest(filter: AuditFilter): Generator<KeptEntry> {
     for (let n = this.#made - 1; n >= this.oldest; n--) {
-      const entry = this.at(n);
-      if (matches(entry, filter)) yield entry;
+      if (matches(this.#kept[n % this.keep]!, filter)) yield this.at(n);
     }
   }
 
@@ -161,7 +166,7 @@ export class AuditLog {
 
   /** The entry of a number from `oldest` up to `end`. */
   at(n: number): KeptEntry {
-    return this.#kept[n % this.keep]!;
+    return { id: `${this.#prefix}-${n}`, ...lineOf(this.#kept[n % this.keep]!) };
   }
 
   /** Of the entry with this id; undefined for one of another process. */
@@ -210,21 +215,20 @@ export class AuditLog {
   record(entry: AuditEntry): void {
     if (!this.enabled) return;
     if (!this.#reads && reads.has(entry.access.verb) && (entry.status ?? 200) < 400) return;
-    const line = auditLine(entry, this.#now());
-    this.#stream?.write(`${JSON.stringify(line)}\n`);
-    if (this.keep > 0) this.#keepInMemory(line);
+    const record = recordOf(entry, this.#now());
+    this.#stream?.write(`${JSON.stringify(lineOf(record))}\n`);
+    if (this.keep > 0) this.#keepInMemory(record);
   }
 
-  #keepInMemory(line: AuditLine): void {
+  #keepInMemory(record: AuditRecord): void {
+    const { path, namespace, name } = record;
+    const isShort = [path, namespace, name].every((text = '') => text.length <= keptCharacters);
     const n = this.#made++;
-    const entry: KeptEntry = {
-      id: `${this.#prefix}-${n}`,
-      ...line,
-      path: shortened(line.path),
-      ...(line.namespace !== undefined && { namespace: shortened(line.namespace) }),
-      name: shortened(line.name),
-    };
-    this.#kept[n % this.keep] = entry;
+    this.#kept[n % this.keep] = isShort
+      ? record
+      : { ...record, path: shortened(path), namespace: shortened(namespace), name: shortened(name) };
+    if (this.#followers.size === 0) return;
+    const entry = this.at(n);
     for (const follower of this.#followers) follower(entry);
   }
 
@@ -243,7 +247,7 @@ function isSignIn(access: Access): boolean {
   return 'path' in access && access.path.startsWith('/v3/session') && access.verb !== 'get';
 }
 
-export function matches(entry: KeptEntry, { identity, type, name, verb, outcome }: AuditFilter): boolean {
+export function matches(entry: AuditRecord | AuditLine, { identity, type, name, verb, outcome }: AuditFilter): boolean {
   return (
     (identity === undefined || entry.identity === identity) &&
     (name === undefined || entry.name === name) &&
@@ -254,7 +258,7 @@ export function matches(entry: KeptEntry, { identity, type, name, verb, outcome 
 }
 
 /** A sub-resource is of the type of its objects. */
-function typeOf({ path, group, resource = '' }: KeptEntry): string {
+function typeOf({ path, group, resource = '' }: Pick<AuditRecord, 'path' | 'group' | 'resource'>): string {
   if (path !== undefined) return path;
   const plural = resource.split('/', 1)[0]!;
   return group ? `${plural}.${group}` : plural;
@@ -266,12 +270,16 @@ function shortened(text: string | undefined): string | undefined {
     : `${text.slice(0, keptCharacters).toWellFormed()}…`;
 }
 
-/** @param time milliseconds since the epoch */
-function auditLine(entry: AuditEntry, time: number): AuditLine {
+function lineOf(record: AuditRecord): AuditLine {
+  return { ...record, time: new Date(record.time).toISOString() };
+}
+
+function recordOf(entry: AuditEntry, time: number): AuditRecord {
   const { identity, access, status = 200 } = entry;
   const principal = isPrincipal(identity) ? identity : undefined;
+  const { path, group, resource, namespace, name }: Partial<Record<string, string>> = access;
   return {
-    time: new Date(time).toISOString(),
+    time,
     requestId: entry.requestId,
     identity: identity.name,
     origin: entry.origin,
@@ -280,9 +288,11 @@ function auditLine(entry: AuditEntry, time: number): AuditLine {
     address: entry.address,
     manager: entry.manager,
     verb: access.verb,
-    ...('path' in access
-      ? { path: access.path }
-      : { group: access.group, resource: access.resource, namespace: access.namespace, name: access.name }),
+    path,
+    group,
+    resource,
+    namespace,
+    name,
     outcome: status < 400 ? 'done' : status === 401 || status === 403 ? 'refused' : 'failed',
     status: entry.status,
     code: entry.code,

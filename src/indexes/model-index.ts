@@ -138,7 +138,7 @@ export class ModelIndex {
   #newSlot(name: string): number {
     const slot = this.#free.pop() ?? this.names.length;
     this.names.set(slot, name);
-    this.#table.add(slot);
+    this.#table.add(slot, name);
     this.ids = grown(this.ids, slot + 1);
     this.revisions = grown(this.revisions, slot + 1);
     this.lengths = grown(this.lengths, slot + 1);

@@ -39,9 +39,9 @@ export class NameTable {
     return none;
   }
 
-  /** Adds the name of the slot, which is not there yet. */
-  add(slot: number): void {
-    const hash = hashOf(this.names.get(slot)!);
+  /** Adds the name, which the slot has already, and which is not there yet. */
+  add(slot: number, name: string): void {
+    const hash = hashOf(name);
     this.#hashes = grown(this.#hashes, slot + 1);
     this.#hashes[slot] = hash;
     const table = hash & (tables - 1);

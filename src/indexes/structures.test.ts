@@ -74,7 +74,7 @@ test('the table of names behaves like a Map through thousands of additions and r
     if (known === undefined) {
       expected.set(name, names.length);
       names.set(names.length, name);
-      table.add(names.length - 1);
+      table.add(names.length - 1, name);
     } else {
       table.remove(known);
       expected.delete(name);

@@ -59,6 +59,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function withoutNulls(members: Record<string, unknown>): Record<string, unknown> {
+  if (!Object.values(members).includes(null)) return { ...members };
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== null));
 }
 

@@ -413,7 +413,7 @@ export class ModelMemory {
 
   #apply(change: AppliedChange): void {
     this.#changes++;
-    change.previous = this.#index.find(change.name)?.revision;
+    if (change.type !== 'create') change.previous = this.#index.find(change.name)?.revision;
     if (change.type === 'delete') {
       const slot = this.#index.remove(change.name);
       if (slot !== undefined) {

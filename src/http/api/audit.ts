@@ -157,12 +157,13 @@ class AuditStream extends EventStream {
 
 /** Made once for all the streams that an entry goes to. */
 class Frames {
-  #entry: KeptEntry | undefined;
+  /** Of the entry. */
+  #id: string | undefined;
   readonly #made = new Map<Format, Buffer>();
 
   of(entry: KeptEntry, format: Format): Buffer {
-    if (this.#entry !== entry) this.#made.clear();
-    this.#entry = entry;
+    if (this.#id !== entry.id) this.#made.clear();
+    this.#id = entry.id;
     const known = this.#made.get(format);
     if (known) return known;
     const frame = frameOf(format, 'ENTRY', Buffer.from(JSON.stringify({ type: 'ENTRY', entry })), entry.id);

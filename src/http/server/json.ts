@@ -97,7 +97,7 @@ function* reading(bytes: Buffer, limits: JsonLimits = {}): Generator<undefined, 
     value = readJson(text);
   }
   yield;
-  return text.includes('-0') && negativeZero.test(text) ? readJson(JSON.stringify(value)) : value;
+  return members === suspicious && negativeZero.test(text) ? readJson(JSON.stringify(value)) : value;
 }
 
 /** `-0` is stored as `0`: read as it too, so that it equals what is stored. A text that only looks like it does no harm. */
@@ -105,7 +105,7 @@ const negativeZero = /(?:^|[[:,\s])-0(?:\.0+)?(?:[eE][+-]?\d+)?(?:$|[\],}\s])/;
 
 const suspicious = -1;
 
-/** Number of members in a text, or `suspicious` when it is over a limit, ends in a string, or has a number that may be inexact. */
+/** Number of members in a text, or `suspicious` when it is over a limit, ends in a string, or has a number that may be inexact or `-0`. */
 function membersOf(text: string, { maxDepth, maxMembers, maxContainers }: Limits): number {
   let depth = 0;
   let members = 0;
@@ -131,6 +131,7 @@ function membersOf(text: string, { maxDepth, maxMembers, maxContainers }: Limits
       }
       // Decimals of up to 15 significant digits survive the way through a double (DBL_DIG).
       if ((exponent || i - start > 15) && !isExact(text.slice(start, i))) return suspicious;
+      if (code === 0x2d && text.charCodeAt(start + 1) === 0x30 && Number(text.slice(start, i)) === 0) return suspicious;
       i--;
     }
   }
