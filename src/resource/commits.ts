@@ -7,7 +7,7 @@ import type { IndexEntry } from '../model/index-entry.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
 import { endsWithin, systemTimers } from '../runtime/timers.ts';
 import { notReady } from '../store/failure.ts';
-import type { Claim, Store, Write, WriteResult } from '../store/store.ts';
+import type { Claim, MaybePromise, Store, Write, WriteResult } from '../store/store.ts';
 import type { UniqueKey } from './claims.ts';
 import { claimOf, haveSameKeys, keepsClaims, shownValue, uniqueKeysOf } from './claims.ts';
 import type { Feed, ModelWrite } from './feed.ts';
@@ -231,7 +231,8 @@ export class Commits {
     try {
       // From here on no indexes are built: that waits for the writes under way.
       this.#memory.assertReady();
-      const refusal = taken.length > 0 && (await this.#refusal(write, taken, slice));
+      const refusing = taken.length > 0 && this.#refusal(write, taken, slice);
+      const refusal = refusing instanceof Promise ? await refusing : refusing;
       this.#memory.assertReady();
       // What is handed over from here on may come after a contract that becomes active.
       const isOutdated = this.#memory.held !== undefined || this.#model.rules !== rules;
@@ -251,12 +252,12 @@ export class Commits {
     });
   }
 
-  async #refusal(write: ModelWrite, taken: readonly UniqueKey[], slice: TimeSlice): Promise<WriteResult | undefined> {
+  #refusal(write: ModelWrite, taken: readonly UniqueKey[], slice: TimeSlice): MaybePromise<WriteResult | undefined> {
     if (write.type === 'create' && this.#memory.index.find(write.name)) return { ok: false, reason: 'exists' };
-    for (const { definition, value, key } of taken) {
+    for (const [i, { definition, value, key }] of taken.entries()) {
       if (this.#memory.index.holders(definition, value).some((holder) => holder !== write.name))
         return { ok: false, reason: 'claimed', index: definition.name, key };
-      if (slice.isOver) await slice.renew();
+      if (slice.isOver) return slice.renew().then(() => this.#refusal(write, taken.slice(i + 1), slice));
     }
     return undefined;
   }

@@ -7,8 +7,10 @@ import { Pace } from '../apply/pace.ts';
 import { invalid, KindredError, violation } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { ExtensionObject, ManagedFieldsEntry, Metadata } from '../model/object.ts';
+import { andThen } from '../runtime/and-then.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
 import { isEqual } from '../schema/json-value.ts';
+import type { MaybePromise } from '../store/store.ts';
 import type { RegisteredModel } from './registered-model.ts';
 import type { Rules } from './rules.ts';
 import type { WriteOptions } from './write.ts';
@@ -81,7 +83,7 @@ export class FieldManagers {
    * @param before undefined: the object is new
    * @param owners after an apply; otherwise the write is an update
    */
-  async entries(
+  entries(
     rules: Rules,
     before: ExtensionObject | undefined,
     after: ExtensionObject,
@@ -89,23 +91,22 @@ export class FieldManagers {
     owners: readonly Owner[] | undefined,
     { manager, subresource, managedFields: sent = [] }: FieldWriter,
     slice: TimeSlice,
-  ): Promise<readonly ManagedFieldsEntry[]> {
+  ): MaybePromise<readonly ManagedFieldsEntry[]> {
     const stored = before?.metadata.managedFields ?? [];
-    const given = isEqual(sent, stored) ? undefined : await slice.run(sentEntries(sent, new Pace()));
-    const entries = given ?? stored;
-    if (!owners && (isSame || (entries.length === 0 && manager === undefined))) return entries;
-    const writer = {
-      manager: manager ?? nativeManager,
-      operation: 'Update',
-      apiVersion: rules.apiVersion,
-      ...(subresource && { subresource }),
-    } as const;
-    const now =
-      owners ??
-      (await slice.run(
-        update(before && contentOf(before), contentOf(after), entries, rules.jsonSchema as Fields, writer),
-      ));
-    return slice.run(managedFields(entries, now, !isSame, this.#options.now()));
+    const made = (entries: readonly ManagedFieldsEntry[]): MaybePromise<readonly ManagedFieldsEntry[]> => {
+      if (!owners && (isSame || (entries.length === 0 && manager === undefined))) return entries;
+      const writer = {
+        manager: manager ?? nativeManager,
+        operation: 'Update',
+        apiVersion: rules.apiVersion,
+        ...(subresource && { subresource }),
+      } as const;
+      const fields = rules.jsonSchema as Fields;
+      const now = owners ?? slice.run(update(before && contentOf(before), contentOf(after), entries, fields, writer));
+      return andThen(now, (now) => slice.run(managedFields(entries, now, !isSame, this.#options.now())));
+    };
+    if (isEqual(sent, stored)) return made(stored);
+    return slice.run(sentEntries(sent, new Pace())).then((given) => made(given ?? stored));
   }
 }
 

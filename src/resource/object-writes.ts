@@ -7,7 +7,9 @@ import { fullNameOf } from '../model/full-name.ts';
 import type { IndexEntry } from '../model/index-entry.ts';
 import type { ExtensionObject } from '../model/object.ts';
 import { copyOf } from '../model/object.ts';
+import { andThen } from '../runtime/and-then.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
+import type { MaybePromise } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import { asBuffer } from './bytes.ts';
 import { uniqueKeysOf } from './claims.ts';
@@ -94,9 +96,13 @@ export class ObjectWrites {
     const metadata = violations.count > 0 ? client : createdMetadata(client, name, this.#dependencies.now());
     const candidate = { ...next, metadata };
     if (slice.isOver) await slice.renew();
-    await this.#validate(rules, candidate, violations, slice);
-    const made = (await hooks?.prepareWrite?.(candidate, undefined, options.caller)) ?? candidate;
-    const managers = await this.#managers.entries(rules, undefined, made, false, owners, options, slice);
+    const checking = checkNew(rules.validator, candidate, violations, slice);
+    if (checking) await checking;
+    violations.refuse();
+    const preparing = hooks?.prepareWrite?.(candidate, undefined, options.caller);
+    const made = (preparing && (await preparing)) ?? candidate;
+    const managing = this.#managers.entries(rules, undefined, made, false, owners, options, slice);
+    const managers = managing instanceof Promise ? await managing : managing;
     const answer = await this.#insert(rules, managedBy(made, managers), options, slice);
     if (!answer || answer === 'outdated') return answer;
     const all = [...warnings, ...(hooks?.warnings?.(made) ?? [])];
@@ -142,7 +148,8 @@ export class ObjectWrites {
     if (this.#memory.index.find(name) && !this.#dependencies.store.shared) return undefined;
     if (slice.isOver) await slice.renew();
     // Before the object is frozen, which takes it off the quick way of `JSON.stringify`.
-    const bytes = await this.#bytesOf(rules, object);
+    const encoding = this.#bytesOf(rules, object);
+    const bytes = encoding instanceof Promise ? await encoding : encoding;
     if (slice.isOver) await slice.renew();
     const { entry, violations } = entryBy(rules, object, name);
     if (violations.length > 0) throw invalid(violations);
@@ -240,12 +247,6 @@ export class ObjectWrites {
     return checkUpdate(validator, withDefaults, next, violations, slice);
   }
 
-  /** @throws Invalid with what was found before too */
-  async #validate(rules: Rules, object: ExtensionObject, violations: Violations, slice: TimeSlice): Promise<void> {
-    await checkNew(rules.validator, object, violations, slice);
-    violations.refuse();
-  }
-
   /** Undefined when another replica was quicker. */
   async #store(
     stored: Current,
@@ -335,19 +336,21 @@ export class ObjectWrites {
    * @param stored what the object takes the place of: one that is larger than allowed may become smaller
    * @throws PayloadTooLarge, Invalid with the keyword `notYetStorable`, neither when a deletion is marked; InternalError
    */
-  async #bytesOf(rules: Rules, object: ExtensionObject, stored?: Current): Promise<Buffer> {
+  #bytesOf(rules: Rules, object: ExtensionObject, stored?: Current): MaybePromise<Buffer> {
     const { versions } = this.#model;
     const isMarked = stored && object.metadata.deletionTimestamp !== stored.object.metadata.deletionTimestamp;
     const text =
       versions && rules.storage !== rules.apiVersion
-        ? await this.#storedText(versions, rules, object, stored, isMarked)
+        ? this.#storedText(versions, rules, object, stored, isMarked)
         : JSON.stringify(object);
-    const bytes = asBuffer(encoder.encode(text));
-    const limit = this.#model.hooks?.objectBytes ?? this.#dependencies.limits.objectBytes;
-    const { length: size } = bytes;
-    if (size > limit && !isMarked && size > (stored?.bytes.length ?? 0))
-      throw new KindredError('PayloadTooLarge', texts.large, { params: { size, limit } });
-    return bytes;
+    return andThen(text, (text) => {
+      const bytes = asBuffer(encoder.encode(text));
+      const limit = this.#model.hooks?.objectBytes ?? this.#dependencies.limits.objectBytes;
+      const { length: size } = bytes;
+      if (size > limit && !isMarked && size > (stored?.bytes.length ?? 0))
+        throw new KindredError('PayloadTooLarge', texts.large, { params: { size, limit } });
+      return bytes;
+    });
   }
 
   /**

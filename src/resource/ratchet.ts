@@ -20,18 +20,19 @@ export interface Ratcheted {
 }
 
 /** Adds what a model finds wrong with a new object. */
-export async function checkNew(
+export function checkNew(
   validator: Validator,
   object: ExtensionObject,
   violations: Violations,
   slice: TimeSlice,
-): Promise<void> {
+): Promise<void> | undefined {
   const rest = validator.validateInParts(object, violations, slice);
-  if (rest) await rest;
-  const { rules } = validator;
-  if (!rules || isTooWrong(violations)) return;
-  const more = rules.checkInParts(object, undefined, { made: violations, kept: violations }, slice);
-  if (more) await more;
+  const checkRules = (): Promise<void> | undefined => {
+    const { rules } = validator;
+    if (!rules || isTooWrong(violations)) return undefined;
+    return rules.checkInParts(object, undefined, { made: violations, kept: violations }, slice);
+  };
+  return rest ? rest.then(checkRules) : checkRules();
 }
 
 /**

@@ -556,9 +556,9 @@ export class ModelResource {
    * @param options with the namespace of the path, which the object need not repeat
    * @throws Invalid, AlreadyExists, UniqueViolation, NotReady, StorageFull, UnknownOutcome
    */
-  async create(body: unknown, options: CreateOptions): Promise<Answer> {
+  create(body: unknown, options: CreateOptions): Promise<Answer> {
     const waking = this.indexed.wanted();
-    if (waking) await waking;
+    if (waking) return waking.then(() => this.create(body, options));
     return this.#answered(this.#writer.create(body, this.#via(options)));
   }
 

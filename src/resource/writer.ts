@@ -126,9 +126,12 @@ export class Writer {
     for (let attempt = 0; attempt < writeAttempts; attempt++) {
       if (attempt > 0) await this.#dependencies.feed.newest();
       const rules = this.#rules();
-      const creating = this.#createBy(rules, body, options, applying);
-      const answer = await creating.catch((error: unknown) => this.#refused(rules, error));
-      if (answer !== 'outdated') return answer;
+      try {
+        const answer = await this.#createBy(rules, body, options, applying);
+        if (answer !== 'outdated') return answer;
+      } catch (error) {
+        await this.#assertOutdated(rules, error);
+      }
     }
     throw new KindredError('NotReady', texts.changing, {
       params: { kind: this.#model.kind },
@@ -141,12 +144,11 @@ export class Writer {
    * update asks for what is newest before it reads the object.
    * @throws the error when the contract is the newest
    */
-  async #refused(rules: Rules, error: unknown): Promise<'outdated'> {
+  async #assertOutdated(rules: Rules, error: unknown): Promise<void> {
     const { store, feed } = this.#dependencies;
     if (!store.shared || !(error instanceof KindredError && error.code === 'Invalid')) throw error;
     await feed.newest();
     if (this.#model.rules === rules) throw error;
-    return 'outdated';
   }
 
   async #createBy(
