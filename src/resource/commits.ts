@@ -3,7 +3,7 @@
 import { KindredError } from '../errors.ts';
 import type { Place } from '../indexes/model-index.ts';
 import { localized } from '../locales/localized.ts';
-import type { IndexEntry } from '../model/index-entry.ts';
+import type { IndexDefinition, IndexEntry } from '../model/index-entry.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
 import { endsWithin, systemTimers } from '../runtime/timers.ts';
 import { notReady } from '../store/failure.ts';
@@ -81,22 +81,14 @@ export class Commits {
   }
 
   /** Unique values taken and given up between two entries of one object. */
-  async keyChanges(
+  keyChanges(
     { uniques, indexes }: Rules,
     before: IndexEntry,
     after: IndexEntry | undefined,
     slice: TimeSlice,
-  ): Promise<KeyChanges> {
+  ): MaybePromise<KeyChanges> {
     if (after && haveSameKeys(uniques, indexes, before, after)) return { taken: [], freed: [] };
-    const held = uniqueKeysOf(uniques, indexes, before);
-    if (slice.isOver) await slice.renew();
-    const wanted = after ? uniqueKeysOf(uniques, indexes, after) : [];
-    if (slice.isOver) await slice.renew();
-    const [heldTexts, wantedTexts] = [held, wanted].map((keys) => new Set(keys.map(({ text }) => text)));
-    return {
-      taken: wanted.filter(({ text }) => !heldTexts!.has(text)),
-      freed: held.filter(({ text }) => !wantedTexts!.has(text)),
-    };
+    return keysBetween(uniques, indexes, before, after, slice);
   }
 
   /**
@@ -261,6 +253,24 @@ export class Commits {
     }
     return undefined;
   }
+}
+
+async function keysBetween(
+  uniques: readonly IndexDefinition[],
+  indexes: readonly IndexDefinition[],
+  before: IndexEntry,
+  after: IndexEntry | undefined,
+  slice: TimeSlice,
+): Promise<KeyChanges> {
+  const held = uniqueKeysOf(uniques, indexes, before);
+  if (slice.isOver) await slice.renew();
+  const wanted = after ? uniqueKeysOf(uniques, indexes, after) : [];
+  if (slice.isOver) await slice.renew();
+  const [heldTexts, wantedTexts] = [held, wanted].map((keys) => new Set(keys.map(({ text }) => text)));
+  return {
+    taken: wanted.filter(({ text }) => !heldTexts!.has(text)),
+    freed: held.filter(({ text }) => !wantedTexts!.has(text)),
+  };
 }
 
 /** The lease is not held. */

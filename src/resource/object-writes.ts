@@ -195,27 +195,29 @@ export class ObjectWrites {
       checkDeleting(withDefaults(), next, this.#model.scheme.naming);
       if (slice.isOver) await slice.renew();
     }
-    const kept = await this.#ratchet(stored, withDefaults, next, violations, slice);
+    const ratcheting = this.#ratchet(stored, withDefaults, next, violations, slice);
+    const kept = ratcheting instanceof Promise ? await ratcheting : ratcheting;
     violations.refuse();
     if (slice.isOver) await slice.renew();
-    const prepared = (await this.#model.hooks?.prepareWrite?.(next, stored.object, options.caller)) ?? next;
+    const preparing = this.#model.hooks?.prepareWrite?.(next, stored.object, options.caller);
+    const prepared = (preparing && (await preparing)) ?? next;
     const isSame = prepared !== next && sameContent(stored.object, prepared);
     return this.#managed(stored, { next: prepared, kept }, change, options, slice, isSame);
   }
 
   /** With the managers after the write; undefined when these, too, are the same as before. */
-  async #managed(
-    stored: Current,
+  #managed(
+    { rules, object }: Current,
     admitted: Admitted,
     { owners }: Change,
     options: WriteOptions,
     slice: TimeSlice,
     isSame: boolean,
-  ): Promise<Admitted | undefined> {
-    const { object } = stored;
-    const entries = await this.#managers.entries(stored.rules, object, admitted.next, isSame, owners, options, slice);
-    const next = managedBy(admitted.next, entries);
-    return isSame && next === admitted.next ? undefined : { ...admitted, next };
+  ): MaybePromise<Admitted | undefined> {
+    return andThen(this.#managers.entries(rules, object, admitted.next, isSame, owners, options, slice), (entries) => {
+      const next = managedBy(admitted.next, entries);
+      return isSame && next === admitted.next ? undefined : { ...admitted, next };
+    });
   }
 
   /** The stored object with the defaults of today, which every update has: made when it is asked for first. */
@@ -231,18 +233,15 @@ export class ObjectWrites {
   }
 
   /** Adds the violations that the update makes. Gives those that the stored object has too. */
-  async #ratchet(
+  #ratchet(
     stored: Current,
     withDefaults: () => ExtensionObject,
     next: ExtensionObject,
     violations: Violations,
     slice: TimeSlice,
-  ): Promise<readonly Violation[]> {
+  ): MaybePromise<readonly Violation[]> {
     const { validator } = stored.rules;
-    if (stored.unconverted) {
-      await checkNew(validator, next, violations, slice);
-      return [];
-    }
+    if (stored.unconverted) return andThen(checkNew(validator, next, violations, slice), () => []);
     if (onlyFinalizersWent(stored.object, next)) return [];
     return checkUpdate(validator, withDefaults, next, violations, slice);
   }
@@ -260,9 +259,10 @@ export class ObjectWrites {
     const metadata = numbered(next.metadata, (stored.object.metadata.version ?? 0) + 1, generation);
     const object = { ...next, metadata };
     if (slice.isOver) await slice.renew();
-    const bytes = unconverted
+    const encoding = unconverted
       ? asBuffer(encoder.encode(JSON.stringify({ ...unconverted, metadata })))
-      : await this.#bytesOf(rules, object, stored);
+      : this.#bytesOf(rules, object, stored);
+    const bytes = encoding instanceof Promise ? await encoding : encoding;
     const gone = isReclaimable(metadata);
     if (slice.isOver) await slice.renew();
     const before = lenientEntry(rules, stored.object, name);
@@ -273,7 +273,8 @@ export class ObjectWrites {
     const indexes = ratchetIndexes(before.violations, isLenient ? [] : violations);
     if (indexes.made.length > 0) throw invalid(indexes.made);
     if (slice.isOver) await slice.renew();
-    const keys = await this.#commits.keyChanges(rules, before.entry, gone ? undefined : entry, slice);
+    const comparing = this.#commits.keyChanges(rules, before.entry, gone ? undefined : entry, slice);
+    const keys = comparing instanceof Promise ? await comparing : comparing;
     const write: ModelWrite = {
       type: gone ? 'delete' : 'update',
       model: this.#memory.number,

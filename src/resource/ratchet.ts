@@ -10,6 +10,7 @@ import type { Validator } from '../model/validator.ts';
 import { isTooWrong } from '../model/validator.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
 import { canonicalText, isEqual } from '../schema/json-value.ts';
+import type { MaybePromise } from '../store/store.ts';
 import { contentOnly } from './three-way.ts';
 
 /** The violations of an object that is to take the place of a stored one. */
@@ -39,16 +40,28 @@ export function checkNew(
  * Adds the violations that an update makes. Gives those that the stored object has too.
  * @param stored with today's defaults
  */
-export async function checkUpdate(
+export function checkUpdate(
   validator: Validator,
   stored: () => ExtensionObject,
   next: ExtensionObject,
   violations: Violations,
   slice: TimeSlice,
-): Promise<readonly Violation[]> {
+): MaybePromise<readonly Violation[]> {
   const found = new Violations(countedViolations);
+  const compare = () => compared(validator, stored, next, { found, violations }, slice);
   const rest = validator.validateInParts(next, found, slice);
-  if (rest) await rest;
+  if (rest) return rest.then(compare);
+  return found.count > 0 || validator.rules ? compare() : nothing.kept;
+}
+
+/** @param found what today's schema finds wrong with `next` */
+async function compared(
+  validator: Validator,
+  stored: () => ExtensionObject,
+  next: ExtensionObject,
+  { found, violations }: { readonly found: Violations; readonly violations: Violations },
+  slice: TimeSlice,
+): Promise<readonly Violation[]> {
   const { made, kept } = found.count > 0 ? await ratchet(validator, stored(), next, found, slice) : nothing;
   for (const one of made) violations.take(one);
   const { rules } = validator;

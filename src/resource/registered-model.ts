@@ -6,6 +6,7 @@ import type { ExtensionObject, Metadata } from '../model/object.ts';
 import type { Scheme } from '../model/scheme.ts';
 import { readJson, readLargeJson } from '../runtime/read-json.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
+import type { MaybePromise } from '../store/store.ts';
 import { storedEntry } from './entries.ts';
 import type { ModelHooks, Projection } from './hooks.ts';
 import type { Rules } from './rules.ts';
@@ -169,14 +170,13 @@ export class RegisteredModel {
 const largeObject = 128 * 1024;
 
 /** Undefined for bytes that are no JSON. */
-export async function readInTurns(bytes: Buffer, slice: TimeSlice): Promise<ExtensionObject | undefined> {
+export function readInTurns(bytes: Buffer, slice: TimeSlice): MaybePromise<ExtensionObject | undefined> {
   const text = bytes.toString();
   if (bytes.length < largeObject) return readStored(text);
-  try {
-    return (await slice.run(readLargeJson(text))) as ExtensionObject;
-  } catch {
-    return undefined;
-  }
+  return slice.run(readLargeJson(text)).then(
+    (read) => read as ExtensionObject,
+    () => undefined,
+  );
 }
 
 /** Undefined for bytes that are no JSON. */

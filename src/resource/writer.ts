@@ -4,7 +4,9 @@ import { randomInt } from 'node:crypto';
 import { ifFound, KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import { partsOf } from '../model/full-name.ts';
+import { andThen } from '../runtime/and-then.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
+import type { MaybePromise } from '../store/store.ts';
 import type { Caller } from './access.ts';
 import { etagOf, matchesEtag, withoutForms } from './etag.ts';
 import { checkName, incoming, isObject, isReclaimable } from './lifecycle.ts';
@@ -50,7 +52,7 @@ export class Writer {
   readonly #model: RegisteredModel;
   readonly #changes: ObjectChanges;
   readonly #writes: ObjectWrites;
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new Map<string, Promise<void>>();
 
   constructor(dependencies: WriterDependencies) {
     this.#dependencies = dependencies;
@@ -171,7 +173,8 @@ export class Writer {
 
   /** Of an object that is there: in turn for each name. @throws NotFound */
   async #mutate(name: string, options: WriteOptions, compute: Compute): Promise<Answer> {
-    const release = await this.#turn(name);
+    const waiting = this.#turn(name);
+    const release = waiting instanceof Promise ? await waiting : waiting;
     const slice = this.#dependencies.turns.slice();
     try {
       for (let attempt = 0; attempt < writeAttempts; attempt++) {
@@ -179,7 +182,8 @@ export class Writer {
         const stored = await this.#current(name, slice);
         this.#checkPreconditions(stored, options);
         if (slice.isOver) await slice.renew();
-        const change = await compute(stored, slice);
+        const computing = compute(stored, slice);
+        const change = computing instanceof Promise ? await computing : computing;
         if (slice.isOver) await slice.renew();
         const answer = await this.#writes.change(stored, change, options, slice);
         if (answer) return answer;
@@ -194,8 +198,10 @@ export class Writer {
   async #current(name: string, slice: TimeSlice): Promise<Current> {
     for (;;) {
       const { rules } = this.#model;
-      const stored = await this.#read(name);
-      const read = await readInTurns(stored.bytes, slice);
+      const finding = this.#read(name);
+      const stored = finding instanceof Promise ? await finding : finding;
+      const reading = readInTurns(stored.bytes, slice);
+      const read = reading instanceof Promise ? await reading : reading;
       if (rules !== this.#model.rules) continue;
       try {
         return { ...stored, rules: this.#rules(), object: this.#model.objectIn(rules.apiVersion, read, name) };
@@ -209,10 +215,10 @@ export class Writer {
   }
 
   /** @throws NotFound */
-  async #read(name: string): Promise<Stored> {
+  #read(name: string): MaybePromise<Stored> {
+    const read = () => andThen(this.#dependencies.reader.read(name), ({ stored }) => stored);
     const behind = this.#dependencies.current();
-    if (behind) await behind;
-    return (await this.#dependencies.reader.read(name)).stored;
+    return behind ? behind.then(read) : read();
   }
 
   /** By which a write is computed. @throws NotReady, ModelOutdated */
@@ -225,18 +231,15 @@ export class Writer {
   }
 
   /** One write at a time for each name, so that writers in this process do not overtake one another. */
-  async #turn(name: string): Promise<() => void> {
+  #turn(name: string): MaybePromise<() => void> {
     const earlier = this.#turns.get(name);
-    let done!: () => void;
-    const mine = new Promise<void>((resolve) => {
-      done = resolve;
-    });
+    const { promise: mine, resolve: done } = Promise.withResolvers<void>();
     this.#turns.set(name, mine);
-    await earlier;
-    return () => {
+    const release = () => {
       if (this.#turns.get(name) === mine) this.#turns.delete(name);
       done();
     };
+    return earlier ? earlier.then(() => release) : release;
   }
 
   /** @throws PreconditionFailed, VersionConflict */
