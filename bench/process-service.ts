@@ -1,9 +1,12 @@
 /** The service under test, compiled, in a process of its own. Its arguments are the database and, as JSON, further options. */
+import { setFlagsFromString } from 'node:v8';
 import { createService } from 'kindred';
 import { Article, article, nameOf } from './articles.ts';
 import { meter } from './meter.ts';
 import { answer } from './remote.ts';
 
+// As the command sets them (src/cli/serve.ts).
+setFlagsFromString('--no-allocation-site-pretenuring');
 const service = await createService({
   database: process.argv[2]!,
   port: 0,
@@ -11,7 +14,7 @@ const service = await createService({
   ...JSON.parse(process.argv[3] ?? '{}'),
 });
 service.schemeManager.register(Article);
-const started = service.start();
+const started = service.start().finally(() => setFlagsFromString('--heap-growing-percent=30'));
 
 /** Calls at the same time; more would only wait. */
 const portion = 1_000;

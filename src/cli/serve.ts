@@ -171,6 +171,8 @@ async function serveHere(io: Io, address: Address, given: ServiceOptions, level:
   if (snapshots !== undefined) beginReading(snapshots, options.models);
   if (isSqlite(options.database)) beginWriter();
   if (cache !== undefined) useCompiledCode(join(cache, 'code'));
+  // Under a burst of writes V8 would begin to allocate in the old generation what each write needs for a moment.
+  setFlagsFromString('--no-allocation-site-pretenuring');
   // Loaded here, so that the other commands start without the service's libraries.
   const { createService } = await loading(() => import('../service.ts'));
   const { findPackage } = await import('../plugin/loader.ts');

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { holdBack } from '../../test/resource/held-store.ts';
 import { MapMedium } from '../../test/spec/map-store.ts';
 import { KindredError } from '../errors.ts';
@@ -47,6 +49,31 @@ test('a change that gave up its parsed form makes it again when it is asked', ()
   one.shrink();
   assert.notEqual(one.object(), object);
   assert.deepEqual([one.object(), one.objectBefore()], [{ now: true }, { now: false }]);
+});
+
+test('a collection of what is new frees what a change of this process brought, once it was applied', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void;
+  const one = await replica({ shared: false });
+  await one.feed.start();
+  const objects: WeakRef<object>[] = [];
+  for (let batch = 0; batch < 300; batch++) {
+    // What is there now counts as old from here on.
+    if (batch === 20) collect();
+    const committed = await one.own(Array.from({ length: 8 }, (_, i) => `${batch}-${i}`));
+    for (const { write } of committed) {
+      const object = { batch };
+      objects.push(new WeakRef(object));
+      Object.assign(write, { object });
+    }
+    one.feed.committed(committed, 1);
+    await nextTurn();
+  }
+  for (let i = 0; i < 2; i++) collect({ type: 'minor' });
+  // The newest are kept for watches that are about to join.
+  const kept = objects.slice(20 * 8, -500).filter((object) => object.deref());
+  assert.equal(kept.length, 0);
+  one.feed.stop();
 });
 
 /** A feed of one process over a medium that others write to as well. */

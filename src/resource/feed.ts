@@ -76,6 +76,13 @@ const resyncReasons = {
   history: 'The database has another history than the one that was applied; reading everything anew',
 };
 
+interface OwnChange {
+  readonly write: ModelWrite;
+  readonly revision: number;
+  readonly id: number;
+  readonly time: number;
+}
+
 /** By what a change is known again. */
 type Mark = Pick<Change, 'revision' | 'type' | 'id' | 'name' | 'time' | 'bytes'>;
 
@@ -83,7 +90,12 @@ export class Feed {
   readonly #dependencies: FeedDependencies;
   readonly #timers: Pick<Timers, 'after'>;
   readonly #subscribers = new Set<FeedSubscriber>();
-  readonly #own = new Map<number, { write: ModelWrite; id: number; time: number }>();
+  /**
+   * Changes of this process that are committed and not yet applied: few, the next one first. A `Map` would keep what it had: V8 links
+   * its tables, and one that is old keeps all later ones until the next full collection, with what they had when they were replaced
+   * (docs/decisions/performance.md).
+   */
+  readonly #own: OwnChange[] = [];
   #waiters: { revision: number; resolve: () => void }[] = [];
   /** The last changes that were applied, for watches that are about to join. */
   #recent: AppliedChange[] = [];
@@ -160,7 +172,7 @@ export class Feed {
       // The log may have told of it before the answer to the commit came.
       if (result.revision <= this.#applied) continue;
       this.#target = Math.max(this.#target, result.revision);
-      this.#own.set(result.revision, { write: write as ModelWrite, id: result.id, time });
+      this.#own.push({ write: write as ModelWrite, revision: result.revision, id: result.id, time });
     }
     this.#applyOwn();
     if (this.#applied < this.#target) void this.#pump();
@@ -313,9 +325,8 @@ export class Feed {
     while (this.#isRecognised) {
       const next = this.#applied + 1;
       if (next > this.#ceiling) return;
-      const own = this.#own.get(next);
+      const own = this.#takeOwn(next);
       if (!own) return;
-      this.#own.delete(next);
       const { write, id, time } = own;
       const change = { ...write, before: write.before?.bytes, revision: next, id, time } satisfies Change;
       this.#applyChange(change, write);
@@ -401,9 +412,13 @@ export class Feed {
 
   #applyForeign(change: Change): void {
     if (change.revision <= this.#applied) return;
-    const own = this.#own.get(change.revision);
-    this.#own.delete(change.revision);
-    this.#applyChange(change, own?.write);
+    this.#applyChange(change, this.#takeOwn(change.revision)?.write);
+  }
+
+  /** The change of this process that has this revision, which is applied next. */
+  #takeOwn(revision: number): OwnChange | undefined {
+    const at = this.#own.findIndex((own) => own.revision === revision);
+    return at < 0 ? undefined : this.#own.splice(at, 1)[0];
   }
 
   #applyChange(change: Change, write: ModelWrite | undefined): void {
@@ -452,7 +467,7 @@ export class Feed {
     logger.error({ applied: this.#applied, newest }, resyncReasons[because]);
     this.#readAnew[because]++;
     for (const subscriber of this.#subscribers) subscriber.resync?.(newest);
-    this.#own.clear();
+    this.#own.length = 0;
     this.#recent = [];
     this.#recentBytes = 0;
     this.#recentSince = newest;
