@@ -5,7 +5,7 @@ import { Article, article, nameOf } from './articles.ts';
 import { meter } from './meter.ts';
 import { answer } from './remote.ts';
 
-// As the command sets them (src/cli/serve.ts).
+// As the command (src/cli/serve.ts).
 setFlagsFromString('--no-allocation-site-pretenuring');
 const service = await createService({
   database: process.argv[2]!,
@@ -14,7 +14,7 @@ const service = await createService({
   ...JSON.parse(process.argv[3] ?? '{}'),
 });
 service.schemeManager.register(Article);
-const started = service.start().finally(() => setFlagsFromString('--heap-growing-percent=30'));
+const started = service.start();
 
 /** Calls at the same time; more would only wait. */
 const portion = 1_000;
