@@ -19,7 +19,7 @@ import {
 import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { openStore } from '../src/store/open.ts';
@@ -616,7 +616,7 @@ async function server(program: Program): Promise<DatabaseServer> {
       const port = Number(new URL(program.url('')).port);
       await until(() => !pids.some(isGoing) && !hasClients(port), { what: 'the server and its connections are gone' });
       // One whole turn of the event loop, in which this process sees the end of its own.
-      for (let turn = 0; turn < 2; turn++) await setImmediate();
+      for (let turn = 0; turn < 2; turn++) await nextTurn();
     },
     stop() {
       process.off('exit', end);

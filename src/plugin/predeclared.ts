@@ -287,7 +287,7 @@ export class PreDeclared {
     this.close();
     this.#written.clear();
     for (const undo of this.#done.splice(0).reverse()) {
-      await undo().catch((err: unknown) =>
+      await Promise.try(undo).catch((err: unknown) =>
         this.#dependencies.logger.warn({ err }, 'A bundled object could not be set back'),
       );
     }

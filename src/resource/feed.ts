@@ -91,8 +91,8 @@ export class Feed {
   readonly #timers: Pick<Timers, 'after'>;
   readonly #subscribers = new Set<FeedSubscriber>();
   /**
-   * Changes of this process that are committed and not yet applied: few, the next one first. A `Map` would keep what it had: V8 links
-   * its tables, and one that is old keeps all later ones until the next full collection, with what they had when they were replaced
+   * Changes of this process that are committed and not yet applied, in revision order. A `Map` would keep what it had: V8 links its
+   * tables, and one that is old keeps all later ones until the next full collection, with what they had when they were replaced
    * (docs/decisions/performance.md).
    */
   readonly #own: OwnChange[] = [];
@@ -172,7 +172,9 @@ export class Feed {
       // The log may have told of it before the answer to the commit came.
       if (result.revision <= this.#applied) continue;
       this.#target = Math.max(this.#target, result.revision);
-      this.#own.push({ write: write as ModelWrite, revision: result.revision, id: result.id, time });
+      const { revision, id } = result;
+      const at = this.#own.findLastIndex((own) => own.revision < revision) + 1;
+      this.#own.splice(at, 0, { write: write as ModelWrite, revision, id, time });
     }
     this.#applyOwn();
     if (this.#applied < this.#target) void this.#pump();
@@ -417,8 +419,8 @@ export class Feed {
 
   /** The change of this process that has this revision, which is applied next. */
   #takeOwn(revision: number): OwnChange | undefined {
-    const at = this.#own.findIndex((own) => own.revision === revision);
-    return at < 0 ? undefined : this.#own.splice(at, 1)[0];
+    while (this.#own[0] && this.#own[0].revision < revision) this.#own.shift();
+    return this.#own[0]?.revision === revision ? this.#own.shift() : undefined;
   }
 
   #applyChange(change: Change, write: ModelWrite | undefined): void {

@@ -157,7 +157,7 @@ class AuditStream extends EventStream {
 
 /** Made once for all the streams that an entry goes to. */
 class Frames {
-  /** Of the entry. */
+  /** Of the entry that was made. */
   #id: string | undefined;
   readonly #made = new Map<Format, Buffer>();
 

@@ -33,23 +33,19 @@ export function readBody(request: IncomingMessage, limits: BodyLimits): Promise<
     const chunks: Buffer[] = [];
     let length = 0;
     const timer = setTimeout(() => stop(requestTimeout(limits.requestTimeout)), limits.requestTimeout);
-    const stop = (error: KindredError): void => {
+    const stop = (error: KindredError | undefined): void => {
       clearTimeout(timer);
       request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
-      reject(error);
+      if (error) reject(error);
+      else resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length));
     };
     const onData = (chunk: Buffer): void => {
       length += chunk.length;
       if (length > limits.body) stop(bodyTooLarge(limits.body));
       else chunks.push(chunk);
     };
-    const onEnd = (): void => {
-      clearTimeout(timer);
-      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length));
-    };
-    const onClose = (): void => {
-      if (!request.readableEnded) stop(malformedRequest('the body ended early'));
-    };
+    const onEnd = (): void => stop(undefined);
+    const onClose = (): void => stop(malformedRequest('the body ended early'));
     request.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
   });
 }

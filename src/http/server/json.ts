@@ -81,44 +81,49 @@ function* reading(bytes: Buffer, limits: JsonLimits = {}): Generator<undefined, 
     throw refused(texts.utf8, bytes.toString('utf8', 0, position), undefined, { position });
   }
   const text = bytes.toString('utf8');
-  const members = membersOf(text, within);
+  const scan = scanned(text, within);
   let value: unknown;
   let cause: unknown;
   try {
-    if (members !== suspicious) value = readJson(text);
+    if (scan) value = readJson(text);
   } catch (error) {
     cause = error;
   }
   yield;
-  if (members === suspicious || cause || (members > 1 && members !== countMembers(value))) {
+  if (!scan || cause || (scan.members > 1 && scan.members !== countMembers(value))) {
     new Diagnosis(text, within).run();
     if (cause) throw new KindredError('BadRequest', localized('Malformed JSON'), { cause });
     yield;
     value = readJson(text);
   }
   yield;
-  return members === suspicious && negativeZero.test(text) ? readJson(JSON.stringify(value)) : value;
+  const hasNegativeZero = scan ? scan.hasNegativeZero : negativeZero.test(text);
+  return hasNegativeZero ? readJson(JSON.stringify(value)) : value;
 }
 
 /** `-0` is stored as `0`: read as it too, so that it equals what is stored. A text that only looks like it does no harm. */
 const negativeZero = /(?:^|[[:,\s])-0(?:\.0+)?(?:[eE][+-]?\d+)?(?:$|[\],}\s])/;
 
-const suspicious = -1;
+interface Scan {
+  readonly members: number;
+  readonly hasNegativeZero: boolean;
+}
 
-/** Number of members in a text, or `suspicious` when it is over a limit, ends in a string, or has a number that may be inexact or `-0`. */
-function membersOf(text: string, { maxDepth, maxMembers, maxContainers }: Limits): number {
+/** Undefined for a text that is over a limit, ends in a string, or has a number that may be inexact. */
+function scanned(text: string, { maxDepth, maxMembers, maxContainers }: Limits): Scan | undefined {
   let depth = 0;
   let members = 0;
   let containers = 0;
+  let hasNegativeZero = false;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code === 0x22) {
       i = endOfString(text, i);
-      if (i < 0) return suspicious;
+      if (i < 0) return undefined;
     } else if (code === 0x3a) {
-      if (++members > maxMembers) return suspicious;
+      if (++members > maxMembers) return undefined;
     } else if (code === 0x7b || code === 0x5b) {
-      if (++depth > maxDepth || ++containers > maxContainers) return suspicious;
+      if (++depth > maxDepth || ++containers > maxContainers) return undefined;
     } else if (code === 0x7d || code === 0x5d) {
       depth--;
     } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
@@ -130,12 +135,12 @@ function membersOf(text: string, { maxDepth, maxMembers, maxContainers }: Limits
         else if (!((next >= 0x30 && next <= 0x39) || next === 0x2e || next === 0x2d || next === 0x2b)) break;
       }
       // Decimals of up to 15 significant digits survive the way through a double (DBL_DIG).
-      if ((exponent || i - start > 15) && !isExact(text.slice(start, i))) return suspicious;
-      if (code === 0x2d && text.charCodeAt(start + 1) === 0x30 && Number(text.slice(start, i)) === 0) return suspicious;
+      if ((exponent || i - start > 15) && !isExact(text.slice(start, i))) return undefined;
+      if (code === 0x2d && text.charCodeAt(start + 1) === 0x30) hasNegativeZero ||= Number(text.slice(start, i)) === 0;
       i--;
     }
   }
-  return members;
+  return { members, hasNegativeZero };
 }
 
 /** Index of the quotation mark that closes the string opened at `start`; -1 when there is none. */
