@@ -5,7 +5,7 @@ import { Article, article, nameOf } from './articles.ts';
 import { meter } from './meter.ts';
 import { answer } from './remote.ts';
 
-// As the command (src/cli/serve.ts).
+// The command sets it too (src/cli/serve.ts).
 setFlagsFromString('--no-allocation-site-pretenuring');
 const service = await createService({
   database: process.argv[2]!,

@@ -46,7 +46,7 @@ export interface AuditOptions {
 type AuditOutcome = (typeof auditOutcomes)[number];
 export const auditOutcomes = ['done', 'refused', 'failed'] as const;
 
-/** What is known of an entry: little work, as one is made for each write, and hardly any is read. */
+/** What an entry is made of when it is read: one is kept for each write, and few are read. */
 interface AuditRecord {
   /** Milliseconds since the epoch. */
   readonly time: number;
@@ -222,11 +222,11 @@ export class AuditLog {
 
   #keepInMemory(record: AuditRecord): void {
     const { path, namespace, name } = record;
-    const isShort = [path, namespace, name].every((text = '') => text.length <= keptCharacters);
     const n = this.#made++;
-    this.#kept[n % this.keep] = isShort
-      ? record
-      : { ...record, path: shortened(path), namespace: shortened(namespace), name: shortened(name) };
+    this.#kept[n % this.keep] =
+      isShort(path) && isShort(namespace) && isShort(name)
+        ? record
+        : { ...record, path: shortened(path), namespace: shortened(namespace), name: shortened(name) };
     if (this.#followers.size === 0) return;
     const entry = this.at(n);
     for (const follower of this.#followers) follower(entry);
@@ -264,10 +264,12 @@ function typeOf({ path, group, resource = '' }: Pick<AuditRecord, 'path' | 'grou
   return group ? `${plural}.${group}` : plural;
 }
 
+function isShort(text: string | undefined): boolean {
+  return text === undefined || text.length <= keptCharacters;
+}
+
 function shortened(text: string | undefined): string | undefined {
-  return text === undefined || text.length <= keptCharacters
-    ? text
-    : `${text.slice(0, keptCharacters).toWellFormed()}…`;
+  return text === undefined || isShort(text) ? text : `${text.slice(0, keptCharacters).toWellFormed()}…`;
 }
 
 function lineOf(record: AuditRecord): AuditLine {

@@ -171,7 +171,7 @@ async function serveHere(io: Io, address: Address, given: ServiceOptions, level:
   if (snapshots !== undefined) beginReading(snapshots, options.models);
   if (isSqlite(options.database)) beginWriter();
   if (cache !== undefined) useCompiledCode(join(cache, 'code'));
-  // Under a burst of writes V8 would begin to allocate in the old generation what each write needs for a moment.
+  // After a burst of writes, V8 would allocate in the old generation what a write needs for a moment only.
   setFlagsFromString('--no-allocation-site-pretenuring');
   // Loaded here, so that the other commands start without the service's libraries.
   const { createService } = await loading(() => import('../service.ts'));
