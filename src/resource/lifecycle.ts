@@ -87,9 +87,17 @@ function hasMembers(map: Record<string, string> | undefined): boolean {
   return map !== undefined && Object.keys(map).length > 0;
 }
 
+let lastTime = { milliseconds: Number.NaN, text: '' };
+
+/** RFC 3339. Objects that are created in the same millisecond share the text. */
+function timeAt(milliseconds: number): string {
+  if (lastTime.milliseconds !== milliseconds) lastTime = { milliseconds, text: new Date(milliseconds).toISOString() };
+  return lastTime.text;
+}
+
 /** Metadata of a new object: version 0, whatever the client says of version and timestamps is ignored. */
 export function createdMetadata(client: Metadata, name: string, now: number): Metadata {
-  const creationTimestamp = new Date(now).toISOString();
+  const creationTimestamp = timeAt(now);
   const { namespace, generateName } = client;
   return stamped(client, { name, namespace, generateName, creationTimestamp, version: 0 });
 }

@@ -11,7 +11,7 @@ import { andThen } from '../runtime/and-then.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
 import type { MaybePromise } from '../store/store.ts';
 import type { Caller } from './access.ts';
-import { asBuffer } from './bytes.ts';
+import { asBuffer, encoded } from './bytes.ts';
 import { uniqueKeysOf } from './claims.ts';
 import type { CommitDependencies, Fence } from './commits.ts';
 import { Commits, notHeld } from './commits.ts';
@@ -260,7 +260,7 @@ export class ObjectWrites {
     const object = { ...next, metadata };
     if (slice.isOver) await slice.renew();
     const encoding = unconverted
-      ? asBuffer(encoder.encode(JSON.stringify({ ...unconverted, metadata })))
+      ? encoded(JSON.stringify({ ...unconverted, metadata }))
       : this.#bytesOf(rules, object, stored);
     const bytes = encoding instanceof Promise ? await encoding : encoding;
     const gone = isReclaimable(metadata);
@@ -333,7 +333,7 @@ export class ObjectWrites {
   }
 
   /**
-   * In memory of their own, since changes are kept for a while: `Buffer.from` would take a piece of a pool.
+   * In memory that may be kept (`bytes.ts`).
    * @param stored what the object takes the place of: one that is larger than allowed may become smaller
    * @throws PayloadTooLarge, Invalid with the keyword `notYetStorable`, neither when a deletion is marked; InternalError
    */
@@ -345,7 +345,7 @@ export class ObjectWrites {
         ? this.#storedText(versions, rules, object, stored, isMarked)
         : JSON.stringify(object);
     return andThen(text, (text) => {
-      const bytes = asBuffer(encoder.encode(text));
+      const bytes = encoded(text);
       const limit = this.#model.hooks?.objectBytes ?? this.#dependencies.limits.objectBytes;
       const { length: size } = bytes;
       if (size > limit && !isMarked && size > (stored?.bytes.length ?? 0))
@@ -384,8 +384,6 @@ export class ObjectWrites {
     return JSON.stringify(object);
   }
 }
-
-const encoder = new TextEncoder();
 
 /** The caller with the manager of the fields, for the audit log. */
 function named({ caller, manager }: WriteOptions): Caller {

@@ -7,6 +7,7 @@ import { KindredError } from '../errors.ts';
 import { localized } from '../locales/localized.ts';
 import type { Scheme } from '../model/scheme.ts';
 import type { TurnQueue } from '../runtime/time-slice.ts';
+import { separate } from './bytes.ts';
 import type { AppliedChange } from './change.ts';
 import type { Feed } from './feed.ts';
 import type { Stored } from './registered-model.ts';
@@ -133,7 +134,7 @@ class PastState {
     if (isKnown) return;
     // Where nobody knows any more when it was changed before: it was so at this revision, whatever was before.
     const revision = this.#previous.of(change.revision) ?? this.#revision;
-    this.objects.set(name, before && { id, revision, name, bytes: before });
+    this.objects.set(name, before && { id, revision, name, bytes: separate(before) });
     this.bytes += entryBytes + (before?.length ?? 0);
   }
 }

@@ -49,7 +49,7 @@ export interface ListRequest extends Selection {
 export interface Page {
   readonly revision: number;
   readonly total: number;
-  /** Those of a large page are in memory of their own; others perhaps in that of the cache, all of which they would keep. */
+  /** Those of a large page are in memory that may be kept (`bytes.ts`); others perhaps in that of the cache, all of which they would keep. */
   readonly items: readonly Buffer[];
 }
 

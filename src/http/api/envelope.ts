@@ -7,7 +7,7 @@ const comma = Buffer.from(',');
 export class Envelope {
   /** Bytes. */
   readonly length: number;
-  /** The items are in memory of their own, and there is no need to copy them. */
+  /** The items are in memory that may be kept, and there is no need to copy them. */
   readonly isLarge: boolean;
   readonly #items: readonly Buffer[];
   // All ASCII.

@@ -119,7 +119,7 @@ class WatchStream extends EventStream implements Sink {
   snapshot(revision: number, envelope: Envelope): void {
     const [start, end] = aroundFrame(this.format, 'SNAPSHOT', revision);
     const pieces = [start, startOf('SNAPSHOT', revision), ...envelope.pieces(), objectEnd, end];
-    // Copying those of a large page would hold the event loop; there is no need to, they are in memory of their own.
+    // Copying those of a large page would hold the event loop; there is no need to, they are in memory that may be kept.
     if (envelope.isLarge) this.addLarge(pieces, revision);
     else this.add(Buffer.concat(pieces), revision);
   }
