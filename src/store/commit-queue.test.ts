@@ -106,6 +106,57 @@ describe('CommitQueue', () => {
     assert.equal(queue.age, 0);
   });
 
+  it('begins the next commit in the same turn when the store has the answer and as many writes wait', async () => {
+    const { store, batches } = manualStore();
+    let asked = 0;
+    let isThere = false;
+    const receive = () => {
+      asked++;
+      if (isThere) batches.at(-1)!.answer();
+      return isThere;
+    };
+    const queue = new CommitQueue({ commit: store.commit, receive }, { now: () => 5 });
+    const writes = [queue.commit(write('a')), queue.commit(write('b'))];
+    await turn();
+    writes.push(queue.commit(write('c')));
+    assert.equal(asked, 0);
+    writes.push(queue.commit(write('d')));
+    assert.equal(asked, 1);
+    isThere = true;
+    writes.push(queue.commit(write('e')));
+    await Promise.all(writes.slice(0, 2));
+    assert.deepEqual(names(batches[1]), ['c', 'd', 'e']);
+    batches[1]!.answer();
+    await Promise.all(writes);
+  });
+
+  it('leaves turns to the event loop when writes go on without it', async () => {
+    const { store, batches } = manualStore();
+    const receive = () => {
+      batches.at(-1)!.answer();
+      return true;
+    };
+    const queue = new CommitQueue({ commit: store.commit, receive }, { now: () => 5 });
+    const writer = async (): Promise<void> => {
+      for (let i = 0; i < 50; i++) await queue.commit(write('a'));
+    };
+    const first = writer();
+    await turn();
+    let isOver = false;
+    const writers = Promise.all([first, writer()]).then(() => {
+      isOver = true;
+    });
+    let turns = 0;
+    while (!isOver) {
+      await turn();
+      turns++;
+      // As the event loop would.
+      batches.at(-1)!.answer();
+    }
+    await writers;
+    assert.ok(turns > 25, `${turns} turns for ${batches.length} commits`);
+  });
+
   it('gives the store the next batch before it tells of the one before', async () => {
     const { store, batches } = manualStore();
     const sent: number[] = [];

@@ -15,6 +15,12 @@ export interface CommittedWrite {
   readonly result: Extract<WriteResult, { ok: true }>;
 }
 
+/** A store that works in another thread can have answered before the event loop comes to the answer. */
+export interface CommittingStore extends Commits {
+  /** Resolves the promises of those commits to which the answer is there by now; false when there is none. */
+  receive?(): boolean;
+}
+
 export interface CommitQueueOptions {
   /** Milliseconds since the epoch, for the change log. */
   readonly now: () => number;
@@ -62,17 +68,19 @@ const writesInARow = 32;
 const handful = { writes: 8, bytes: 16 * 2 ** 10 };
 
 export class CommitQueue {
-  readonly #store: Commits;
+  readonly #store: CommittingStore;
   readonly #options: Required<Omit<CommitQueueOptions, 'onCommitted' | 'onUnknown' | 'onDuration'>> &
     CommitQueueOptions;
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
   #underWay: Waiting[] = [];
   #running: Promise<void> | undefined;
+  /** In this turn of the event loop. */
+  #hasReceived = false;
   #cancelTimer: (() => void) | undefined;
   #stopped = false;
 
-  constructor(store: Commits, options: CommitQueueOptions) {
+  constructor(store: CommittingStore, options: CommitQueueOptions) {
     this.#store = store;
     this.#options = {
       maxWrites: 1_000,
@@ -123,6 +131,20 @@ export class CommitQueue {
       this.#cancelTimer ??= this.#options.timers.after(this.#options.timeout, () => this.#expire());
       // Once the I/O that is at hand has been dealt with.
       this.#running ??= nextTurn().then(() => this.#run());
+      this.#receive();
+    });
+  }
+
+  /**
+   * A turn of the event loop can take longer than a commit. Once in a turn, the next commit begins in it, when as many writes wait as
+   * are under way: smaller ones would be many, and without turns between them nothing else would be done.
+   */
+  #receive(): void {
+    const isDue = this.#underWay.length > 0 && this.#waiting.length >= this.#underWay.length;
+    if (!isDue || this.#hasReceived || !this.#store.receive?.()) return;
+    this.#hasReceived = true;
+    setImmediate(() => {
+      this.#hasReceived = false;
     });
   }
 

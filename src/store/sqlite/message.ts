@@ -34,8 +34,10 @@ export interface WriterClient {
   request<N extends OperationName>(
     name: N,
     request: Operations[N]['request'],
-    transfer?: readonly ArrayBuffer[],
+    transfer?: ArrayBuffer[],
   ): Promise<Operations[N]['response']>;
+  /** As that of `CommittingStore`. */
+  receive?(): boolean;
   stop(): Promise<void>;
 }
 

@@ -211,6 +211,11 @@ class SqliteStore implements Store {
     return this.#medium.writer.request('commit', { batch, time }, [batch.bytes.buffer]);
   }
 
+  /** As that of `CommittingStore`. */
+  receive(): boolean {
+    return this.#medium.writer.receive?.() ?? false;
+  }
+
   async rewrite(model: number, rows: readonly Rewrite[], generation?: number): Promise<number | undefined> {
     const batch = packRewrites(rows);
     return this.#medium.writer.request('rewrite', { model, batch, generation }, [batch.bytes.buffer]);

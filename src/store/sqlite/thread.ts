@@ -1,5 +1,6 @@
 /** The writer's thread as the store sees it: requests, responses, and SQLite's errors in our words. */
-import { Worker } from 'node:worker_threads';
+import type { MessagePort } from 'node:worker_threads';
+import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import { notReady, storageFull, unknownOutcome } from '../failure.ts';
 import type { Failure, OperationName, Operations, RequestMessage, ResponseMessage, WriterClient } from './message.ts';
 import type { WorkerOptions } from './writer-worker.ts';
@@ -37,24 +38,34 @@ interface Pending {
   reject(error: unknown): void;
 }
 
-let begun: Worker | undefined;
+interface Thread {
+  readonly worker: Worker;
+  /** For requests and responses: that of the worker itself can be read by the event loop alone. */
+  readonly port: MessagePort;
+  /** It has responded to something. */
+  isReady: boolean;
+}
+
+let begun: Thread | undefined;
 
 /** For a process that is about to open a file, before it loads what takes long. The thread opens nothing before it has its options. */
 export function beginWriter(): void {
   begun = start();
-  begun.unref();
+  begun.worker.unref();
 }
 
-function start(): Worker {
+function start(): Thread {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return new Worker(new URL(`./writer-worker.${extension}`, import.meta.url));
+  const file = new URL(`./writer-worker.${extension}`, import.meta.url);
+  const { port1, port2 } = new MessageChannel();
+  return { worker: new Worker(file, { workerData: port2, transferList: [port2] }), port: port1, isReady: false };
 }
 
 /** The worker thread, started again after it died. */
 export class WriterThread implements WriterClient {
   readonly #options: WorkerOptions;
   readonly #pending = new Map<number, Pending>();
-  #worker: Worker | undefined;
+  #thread: Thread | undefined;
   #last = 0;
   #stopped = false;
 
@@ -72,21 +83,43 @@ export class WriterThread implements WriterClient {
   request<N extends OperationName>(
     name: N,
     request: Operations[N]['request'],
-    transfer: readonly ArrayBuffer[] = [],
+    transfer: ArrayBuffer[] = [],
   ): Promise<Operations[N]['response']> {
     if (this.#stopped) return Promise.reject(notReady('the store is closed'));
-    if (!this.#worker) this.#start();
+    if (!this.#thread) this.#start();
     const id = ++this.#last;
     const response = this.#expect(id);
-    this.#worker!.postMessage({ id, name, request } as RequestMessage, transfer);
+    this.#thread!.port.postMessage({ id, name, request } as RequestMessage, transfer);
     return response as Promise<Operations[N]['response']>;
   }
 
+  receive(): boolean {
+    return this.#thread !== undefined && this.#receiveAll(this.#thread);
+  }
+
+  /** Responses that are there; false when there are none. */
+  #receiveAll(thread: Thread): boolean {
+    let count = 0;
+    for (let next = receiveMessageOnPort(thread.port); next; next = receiveMessageOnPort(thread.port)) {
+      this.#receive(thread, next.message);
+      count++;
+    }
+    return count > 0;
+  }
+
+  #receive(thread: Thread, message: ResponseMessage): void {
+    thread.isReady = true;
+    const pending = this.#pending.get(message.id);
+    this.#pending.delete(message.id);
+    if ('failure' in message) pending?.reject(translate(message.failure));
+    else pending?.resolve(message.response);
+  }
+
   async stop(): Promise<void> {
-    const closed = this.#worker && !this.#stopped ? this.request('close', undefined).catch(() => undefined) : undefined;
+    const closed = this.#thread && !this.#stopped ? this.request('close', undefined).catch(() => undefined) : undefined;
     this.#stopped = true;
     await closed;
-    await this.#worker?.terminate();
+    await this.#thread?.worker.terminate();
   }
 
   #expect(id: number): Promise<unknown> {
@@ -94,29 +127,25 @@ export class WriterThread implements WriterClient {
   }
 
   #start(): void {
-    const worker = begun ?? start();
+    const thread = begun ?? start();
     begun = undefined;
+    const { worker, port } = thread;
+    port.on('message', (message: ResponseMessage) => this.#receive(thread, message));
+    port.unref();
     worker.ref();
-    worker.postMessage(this.#options);
-    this.#worker = worker;
-    let ready = false;
-    worker.on('message', (message: ResponseMessage) => {
-      ready = true;
-      const pending = this.#pending.get(message.id);
-      this.#pending.delete(message.id);
-      if ('failure' in message) pending?.reject(translate(message.failure));
-      else pending?.resolve(message.response);
-    });
+    port.postMessage(this.#options);
+    this.#thread = thread;
     let reason: Error | undefined;
     worker.on('error', (error: Error) => {
       reason = error;
     });
     worker.on('exit', () => {
       const ended = 'the thread that writes has ended';
-      if (this.#worker === worker) this.#worker = undefined;
+      this.#receiveAll(thread);
+      if (this.#thread === thread) this.#thread = undefined;
       for (const [id, pending] of this.#pending) {
         if (id === 0) pending.reject(reason ?? new Error('the writer thread ended'));
-        else pending.reject(ready ? unknownOutcome(ended, reason) : notReady(ended, reason));
+        else pending.reject(thread.isReady ? unknownOutcome(ended, reason) : notReady(ended, reason));
       }
       this.#pending.clear();
     });

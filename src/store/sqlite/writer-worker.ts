@@ -1,6 +1,7 @@
 /** The writer of a SQLite file in its own thread, so that an fsync or a checkpoint never stalls a read. */
 import type { DatabaseSync } from 'node:sqlite';
-import { parentPort } from 'node:worker_threads';
+import type { MessagePort } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
 import type { Failure, RequestMessage, ResponseMessage } from './message.ts';
 import { perform } from './message.ts';
 import { openForWriting } from './tables.ts';
@@ -15,7 +16,7 @@ export interface WorkerOptions {
   readonly checkpointIdle: number;
 }
 
-const port = parentPort!;
+const port = workerData as MessagePort;
 
 /** Moves what is committed from the write-ahead log into the database file, without waiting for readers. */
 class Checkpoints {
