@@ -1,11 +1,12 @@
 /** The service under test, compiled, in a process of its own. Its arguments are the database and, as JSON, further options. */
 import { setFlagsFromString } from 'node:v8';
 import { createService } from 'kindred';
+import { boundHeapGrowth } from '../src/cli/heap-growth.ts';
 import { Article, article, nameOf } from './articles.ts';
 import { meter } from './meter.ts';
 import { answer } from './remote.ts';
 
-// The command sets it too (src/cli/serve.ts).
+// As the command does (src/cli/serve.ts).
 setFlagsFromString('--no-allocation-site-pretenuring');
 const service = await createService({
   database: process.argv[2]!,
@@ -14,7 +15,7 @@ const service = await createService({
   ...JSON.parse(process.argv[3] ?? '{}'),
 });
 service.schemeManager.register(Article);
-const started = service.start();
+const started = service.start().finally(boundHeapGrowth);
 
 /** Calls at the same time; more would only wait. */
 const portion = 1_000;

@@ -15,6 +15,7 @@ import { logged, showBuilding } from './building.ts';
 import { useCompiledCode } from './compiled-code.ts';
 import { consoleLink } from './console.ts';
 import { describe } from './describe.ts';
+import { boundHeapGrowth } from './heap-growth.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
 import { loading } from './loading.ts';
@@ -202,9 +203,8 @@ async function serveHere(io: Io, address: Address, given: ServiceOptions, level:
     );
     const ready = await Promise.race([started, stopping]).finally(stopShowing);
     if (ready === undefined) return;
-    // By itself the heap may grow to several times what lives in it: after an import of 135,000 objects (bench/import.ts)
-    // the process then holds a quarter more. Not before: building indexes would take a fifth longer.
-    setFlagsFromString('--heap-growing-percent=30');
+    // Not before: building indexes would take a fifth longer.
+    boundHeapGrowth();
     const { url, administratorToken } = ready;
     if (administratorToken !== undefined) {
       await write(io.stdout, `Administrator token: ${administratorToken}\n`);
