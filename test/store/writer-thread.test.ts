@@ -21,14 +21,14 @@ describe('the thread that writes', () => {
       isAnswered = true;
       return results;
     });
-    const turnOfTheLoop = new Promise<boolean>((resolve) => setImmediate(() => resolve(isAnswered)));
     const deadline = performance.now() + 5_000;
+    // Without a turn of the event loop.
     while (!isAnswered && performance.now() < deadline) {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
       store.receive!();
       for (let hop = 0; hop < 10; hop++) await undefined;
     }
-    assert.equal(await turnOfTheLoop, true);
+    assert.ok(isAnswered);
     assert.deepEqual(await answered, [{ ok: true, id: 2, revision: 2 }]);
     await store.close();
   });
