@@ -1,6 +1,6 @@
 /** Runs kubectl against a façade, with a folder of its own for what it remembers. */
 import { execFile, execFileSync, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -36,6 +36,8 @@ export class Kubectl {
   /** @param url of the service; without one, a kubeconfig in the file `config` of its folder says it */
   constructor(url?: string) {
     this.#url = url;
+    // A kubectl that takes long says that there is none.
+    writeFileSync(join(this.home, 'config'), 'apiVersion: v1\nkind: Config\n');
   }
 
   /** @param input what `-f -` reads */

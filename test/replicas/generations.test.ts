@@ -648,17 +648,16 @@ for (const adapter of databaseAdapters().filter(({ kind }) => kind !== 'sqlite')
         assert.equal((await back[1]!.ask('PUT', `${persons}/alan`, put)).status, 200);
         const { body: alan } = await back[2]!.ask('GET', `${in2}/alan`);
         assert.deepEqual(alan.spec, { given: 'Alan', family: 'Turing', title: 'Dr' });
-        const { replicas: named, contractHash } = await until(
+        // Replicas that were stopped are named until their leases end.
+        const named = await until(
           async () => {
-            const found = await back[0]!.state();
-            return found.replicas?.length === 3 ? found : undefined;
+            const { replicas = [], contractHash } = await back[0]!.state();
+            const areNew = replicas.every(({ supports }) => supports === contractHash);
+            return replicas.length === 3 && areNew ? replicas : undefined;
           },
-          { what: 'the replicas in the state', timeout: 30_000 },
+          { what: 'the three replicas in the state, with the active contract', timeout: 30_000 },
         );
-        for (const { supports, since } of named!) {
-          assert.equal(supports, contractHash);
-          assert.ok(Date.parse(since) <= Date.now());
-        }
+        for (const { since } of named) assert.ok(Date.parse(since) <= Date.now());
       });
     });
 
