@@ -1,7 +1,7 @@
 /** The service under test, compiled, in a process of its own. Its arguments are the database and, as JSON, further options. */
 import { setFlagsFromString } from 'node:v8';
 import { createService } from 'kindred';
-import { boundHeapGrowth } from '../src/cli/heap-growth.ts';
+import { limitHeapGrowth } from '../src/cli/heap-growth.ts';
 import { Article, article, nameOf } from './articles.ts';
 import { meter } from './meter.ts';
 import { answer } from './remote.ts';
@@ -15,7 +15,7 @@ const service = await createService({
   ...JSON.parse(process.argv[3] ?? '{}'),
 });
 service.schemeManager.register(Article);
-const started = service.start().finally(boundHeapGrowth);
+const started = service.start().finally(limitHeapGrowth);
 
 /** Calls at the same time; more would only wait. */
 const portion = 1_000;

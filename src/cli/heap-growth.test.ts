@@ -3,13 +3,17 @@ import { spawnSync } from 'node:child_process';
 import { describe, it } from 'node:test';
 import { fromSources } from '../../test/sources.ts';
 
-/** Full collections while so many megabytes come into the old generation and go, beside others that stay. */
+/**
+ * The number of full collections while the old generation allocates and frees memory.
+ * @param staying megabytes that stay in use
+ * @param passing megabytes that are allocated and freed
+ */
 function collections(staying: number, passing: number): number {
   const program = `
-    const { boundHeapGrowth } = await import(${JSON.stringify(new URL('./heap-growth.ts', import.meta.url).href)});
+    const { limitHeapGrowth } = await import(${JSON.stringify(new URL('./heap-growth.ts', import.meta.url).href)});
     const { setImmediate: turn } = await import('node:timers/promises');
     const megabyte = () => new Array(131_072).fill(0.5);
-    boundHeapGrowth();
+    limitHeapGrowth();
     const kept = Array.from({ length: ${staying} }, megabyte);
     globalThis.gc();
     await turn();

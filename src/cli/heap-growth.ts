@@ -3,22 +3,22 @@ import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
 /**
- * By how much the heap may grow until the next full collection: in percent of what lives in it, and in bytes at least. By itself V8
- * lets it grow to several times that after an import. A small heap that grows by 30 % is collected twice a second under writes.
+ * How much the heap may grow until the next full collection: a percentage of the bytes in use, and at least so many bytes. Without a
+ * limit, it grows to several times its size during an import. With 30 % of a small heap, writes cause two full collections a second.
  */
 const growth = { percent: 30, least: 32 * 2 ** 20 };
 
-/** Bounds the growth of the heap from now on, anew after each full collection. */
-export function boundHeapGrowth(): void {
+/** Limits the growth of the heap for the rest of the process. Each full collection sets a new limit. */
+export function limitHeapGrowth(): void {
   const observer = new PerformanceObserver((list) => {
     const collections = list.getEntries() as PerformanceNodeEntry[];
-    if (collections.some(({ detail }) => detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR)) bound();
+    if (collections.some(({ detail }) => detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR)) setLimit();
   });
   observer.observe({ entryTypes: ['gc'] });
-  bound();
+  setLimit();
 }
 
-function bound(): void {
+function setLimit(): void {
   const percent = Math.max(growth.percent, Math.ceil((100 * growth.least) / oldGeneration()));
   setFlagsFromString(`--heap-growing-percent=${percent}`);
 }

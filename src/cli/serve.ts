@@ -15,7 +15,7 @@ import { logged, showBuilding } from './building.ts';
 import { useCompiledCode } from './compiled-code.ts';
 import { consoleLink } from './console.ts';
 import { describe } from './describe.ts';
-import { boundHeapGrowth } from './heap-growth.ts';
+import { limitHeapGrowth } from './heap-growth.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
 import { loading } from './loading.ts';
@@ -204,7 +204,7 @@ async function serveHere(io: Io, address: Address, given: ServiceOptions, level:
     const ready = await Promise.race([started, stopping]).finally(stopShowing);
     if (ready === undefined) return;
     // Not before: building indexes would take a fifth longer.
-    boundHeapGrowth();
+    limitHeapGrowth();
     const { url, administratorToken } = ready;
     if (administratorToken !== undefined) {
       await write(io.stdout, `Administrator token: ${administratorToken}\n`);

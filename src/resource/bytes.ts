@@ -1,7 +1,7 @@
 /**
- * Memory for the bytes of changes. A piece of its own costs allocator and collector 4 µs, a hundred times what copying the bytes
- * costs; larger pieces keep what shares them for as long as any of it is kept. Changes are given up about in the order in which
- * they came, so those that follow one another share a block (docs/decisions/performance.md).
+ * Memory that the bytes of several changes share. A separate allocation for each takes up to 4 µs, a hundred times as long as copying
+ * the bytes. A block is freed when none of its bytes is in use, so it is small, and holds changes that follow one another
+ * (docs/decisions/performance.md).
  */
 class Block extends ArrayBuffer {
   /** Bytes that are in use. */
