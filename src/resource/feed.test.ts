@@ -154,6 +154,44 @@ async function settled(): Promise<void> {
 const numbered = (count: number, from = 1) => Array.from({ length: count }, (_, i) => `${from + i} n${from + i}`);
 const away = () => new KindredError('NotReady', { en: 'The database cannot be reached', zh: '数据库不可用' });
 
+describe('a start', () => {
+  test('waits for a store that is away', async () => {
+    const { feed, foreign, memory, creation, held, clock } = await replica();
+    await foreign([creation('n1')]);
+    held.fail('revision', away());
+    const started = feed.start();
+    await clock.advance(2_000);
+    held.fail('revision', undefined);
+    held.fail('changes', away());
+    await clock.advance(1_000);
+    held.fail('changes', undefined);
+    await clock.advance(1_000);
+    await started;
+    assert.equal(feed.applied, 1);
+    await foreign([creation('n2')]);
+    await feed.newest();
+    assert.deepEqual(memory, ['2 n2']);
+    feed.stop();
+  });
+
+  test('fails after 5 s, and at once when the store has another reason', async () => {
+    const { feed, held, clock } = await replica();
+    held.fail('revision', away());
+    let isOver = false;
+    const started = feed.start().finally(() => {
+      isOver = true;
+    });
+    started.catch(() => {});
+    await clock.advance(4_900);
+    assert.equal(isOver, false);
+    await clock.advance(1_200);
+    await assert.rejects(started, { code: 'NotReady' });
+    held.fail('revision', new Error('broken'));
+    await assert.rejects(feed.start(), /broken/);
+    assert.equal(clock.pending, 0);
+  });
+});
+
 describe('what other processes write', () => {
   test('is applied to the last change, in order, however much there is at once', async () => {
     const { feed, foreign, memory, creation, held } = await replica();

@@ -16,6 +16,7 @@ import { asBuffer } from './bytes.ts';
 import type { KnownChange } from './change.ts';
 import { AppliedChange } from './change.ts';
 import type { ModelMemory } from './memory.ts';
+import { readAtStart } from './read-at-start.ts';
 
 /** A write with the memory that it is applied to. */
 export interface ModelWrite extends Write, KnownChange {
@@ -137,11 +138,14 @@ export class Feed {
     return this.#readAnew;
   }
 
+  /** @throws NotReady when the store is away for longer than 5 s */
   async start(): Promise<void> {
     const { store } = this.#dependencies;
-    this.#recognisedAt = store.connections;
-    this.#applied = await store.revision();
-    this.#last = store.shared ? await changeOf(store, this.#applied) : undefined;
+    await readAtStart(async () => {
+      this.#recognisedAt = store.connections;
+      this.#applied = await store.revision();
+      this.#last = store.shared ? await changeOf(store, this.#applied) : undefined;
+    }, this.#timers);
     this.#target = this.#applied;
     this.#recentSince = this.#applied;
     this.#unsubscribe = store.onCommit(() => void this.newest().catch(() => {}));

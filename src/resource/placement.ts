@@ -16,6 +16,7 @@ import type { Change, Store } from '../store/store.ts';
 import type { Mark } from './marks.ts';
 import { knownMarkNumber, makeMark, markOf, readMarks } from './marks.ts';
 import { movedAway } from './memory.ts';
+import { readAtStart } from './read-at-start.ts';
 
 /** Where the objects of a model are. */
 export interface PlaceRecord {
@@ -70,10 +71,10 @@ export class Placement {
     this.#dependencies = dependencies;
   }
 
-  /** Reads the records. */
+  /** Reads the records. @throws NotReady when the store is away for longer than 5 s */
   static async open(dependencies: PlacementDependencies): Promise<Placement> {
     const placement = new Placement(dependencies);
-    await placement.refresh();
+    await readAtStart(() => placement.refresh());
     return placement;
   }
 
