@@ -5,6 +5,7 @@ import { changesBytes, changeTypes } from '../limits.ts';
 import type { Change, ChangesNarrowing, Lines, ModelRow, Row, TextChange, TextRow, Tokens } from '../store.ts';
 import { firstToken } from './tables.ts';
 
+type RowValues = [id: number, revision: number, name: string, bytes: Uint8Array<ArrayBuffer>];
 type TextValues = [id: number, revision: number, name: string, text: string];
 type ChangeValues = [
   revision: number,
@@ -32,7 +33,7 @@ export class SqliteReader {
 
   constructor(db: DatabaseSync) {
     this.#db = db;
-    this.#get = db.prepare('SELECT id, revision, name, bytes FROM objects WHERE id = ? AND model = ?');
+    this.#get = arrays(db.prepare('SELECT id, revision, name, bytes FROM objects WHERE id = ? AND model = ?'));
     // CROSS JOIN keeps the order of the ids.
     this.#lines = db.prepare(
       `SELECT count(*) AS rows, group_concat(CAST(bytes AS TEXT) || char(10), '') AS text, sum(length(bytes) + 1) AS length
@@ -81,7 +82,10 @@ export class SqliteReader {
   }
 
   row(model: number, id: number): Row | undefined {
-    return this.#get.get(id, model) as Row | undefined;
+    const values = this.#get.get(id, model) as RowValues | undefined;
+    if (!values) return undefined;
+    const [found, revision, name, bytes] = values;
+    return { id: found, revision, name, bytes };
   }
 
   named(model: number, name: string): Row | undefined {

@@ -29,6 +29,7 @@ import { packBatch, packRewrites } from './message.ts';
 import { SqliteReader } from './reader.ts';
 import { checkSqlite, openForReading, sqliteVersion } from './tables.ts';
 import { primary, resultCodes, translate, WriterThread } from './thread.ts';
+import { TurnTransaction } from './turn-transaction.ts';
 
 export interface SqliteOptions {
   /** Pages of 4 KiB in the write-ahead log at which it is checkpointed even though writes go on. Default 500: a checkpoint of that size holds a commit up by a few milliseconds. */
@@ -51,17 +52,24 @@ export async function openSqlite(file: string, options: SqliteOptions = {}): Pro
     lock.close();
     throw unopened(path, error);
   }
-  const thread = new WriterThread({
-    file: path,
-    checkpointPages: options.checkpointPages ?? 500,
-    checkpointIdle: options.checkpointIdle ?? 1_000,
-  });
+  let turn: TurnTransaction | undefined;
+  const thread = new WriterThread(
+    {
+      file: path,
+      checkpointPages: options.checkpointPages ?? 500,
+      checkpointIdle: options.checkpointIdle ?? 1_000,
+    },
+    () => turn?.end(),
+  );
   const views = new Set<DatabaseSync>();
   try {
     await thread.ready();
+    const connection = openForReading(path);
+    turn = new TurnTransaction(connection);
     return new SqliteStore({
       file: path,
-      connection: openForReading(path),
+      connection,
+      turn,
       writer: thread,
       snapshot: () => fileSnapshot(path, views),
       close: () => {
@@ -172,6 +180,7 @@ function fileSnapshot(path: string, views: Set<DatabaseSync>): Snapshot {
 interface Medium {
   readonly file: string;
   readonly connection: DatabaseSync;
+  readonly turn?: TurnTransaction;
   readonly writer: WriterClient;
   snapshot(): Snapshot;
   /** After the reading connection and the writer are closed. */
@@ -226,7 +235,10 @@ class SqliteStore implements Store {
   }
 
   get(model: number, ids: readonly number[]): readonly Row[] {
-    return this.#read(() => this.#reader.get(model, ids));
+    return this.#read(() => {
+      this.#medium.turn?.beforeRead();
+      return this.#reader.get(model, ids);
+    });
   }
 
   scan(model: number, after: number, limit: number): readonly Row[] {

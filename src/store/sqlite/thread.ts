@@ -64,13 +64,16 @@ function start(): Thread {
 /** The worker thread, started again after it died. */
 export class WriterThread implements WriterClient {
   readonly #options: WorkerOptions;
+  readonly #beforeAnswer: () => void;
   readonly #pending = new Map<number, Pending>();
   #thread: Thread | undefined;
   #last = 0;
   #stopped = false;
 
-  constructor(options: WorkerOptions) {
+  /** @param beforeAnswer runs before anybody is told what the thread answered */
+  constructor(options: WorkerOptions, beforeAnswer: () => void) {
     this.#options = options;
+    this.#beforeAnswer = beforeAnswer;
   }
 
   /** Resolves when the tables are there. */
@@ -108,6 +111,7 @@ export class WriterThread implements WriterClient {
   }
 
   #receive(thread: Thread, message: ResponseMessage): void {
+    this.#beforeAnswer();
     thread.isReady = true;
     const pending = this.#pending.get(message.id);
     this.#pending.delete(message.id);
@@ -141,6 +145,7 @@ export class WriterThread implements WriterClient {
     });
     worker.on('exit', () => {
       const ended = 'the thread that writes has ended';
+      this.#beforeAnswer();
       this.#receiveAll(thread);
       if (this.#thread === thread) this.#thread = undefined;
       for (const [id, pending] of this.#pending) {
