@@ -138,14 +138,16 @@ export class Feed {
     return this.#readAnew;
   }
 
-  /** @throws NotReady when the store is away for longer than 5 s */
+  /** @throws NotReady when the store is away for more than a moment */
   async start(): Promise<void> {
     const { store } = this.#dependencies;
-    await readAtStart(async () => {
+    const read = async () => {
       this.#recognisedAt = store.connections;
       this.#applied = await store.revision();
       this.#last = store.shared ? await changeOf(store, this.#applied) : undefined;
-    }, this.#timers);
+    };
+    await readAtStart(store, read, { timers: this.#timers, isOver: () => this.#stopped });
+    if (this.#stopped) return;
     this.#target = this.#applied;
     this.#recentSince = this.#applied;
     this.#unsubscribe = store.onCommit(() => void this.newest().catch(() => {}));

@@ -71,10 +71,10 @@ export class Placement {
     this.#dependencies = dependencies;
   }
 
-  /** Reads the records. @throws NotReady when the store is away for longer than 5 s */
+  /** Reads the records. @throws NotReady when the store is away for more than a moment */
   static async open(dependencies: PlacementDependencies): Promise<Placement> {
     const placement = new Placement(dependencies);
-    await readAtStart(() => placement.refresh());
+    await placement.load();
     return placement;
   }
 
@@ -183,6 +183,11 @@ export class Placement {
     const { kind } = scheme.groupVersionKind;
     const params = { kind, wanted, found: shown, model: typeNameOf(scheme) };
     return new PlacementContradicted(texts.contradiction, params);
+  }
+
+  /** For a start: reads the records. @throws NotReady when the store is away for more than a moment */
+  load(): Promise<void> {
+    return readAtStart(this.#dependencies.store, () => this.refresh(), { isOver: () => this.#stopping.signal.aborted });
   }
 
   /** Reads the records. */

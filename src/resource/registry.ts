@@ -206,7 +206,7 @@ export class ResourceRegistry {
   async start(): Promise<void> {
     await Promise.all(this.places.map(({ feed }) => feed.start()));
     // What was recorded since the records were read, and before the feed.
-    await this.#dependencies.placement?.refresh();
+    await this.#dependencies.placement?.load();
   }
 
   /** Bytes of hot objects in memory. */

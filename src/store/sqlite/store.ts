@@ -254,6 +254,8 @@ class SqliteStore implements Store {
   }
 
   async snapshot(): Promise<Snapshot> {
+    // It may have what was committed a moment ago: whoever then reads the log has to find it there.
+    this.#medium.turn?.end();
     return this.#read(() => this.#medium.snapshot());
   }
 

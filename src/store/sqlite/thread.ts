@@ -70,7 +70,7 @@ export class WriterThread implements WriterClient {
   #last = 0;
   #stopped = false;
 
-  /** @param beforeAnswer runs before anybody is told what the thread answered */
+  /** @param beforeAnswer runs before anybody is told what the thread answered, or that it has ended */
   constructor(options: WorkerOptions, beforeAnswer: () => void) {
     this.#options = options;
     this.#beforeAnswer = beforeAnswer;

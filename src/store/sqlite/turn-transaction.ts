@@ -1,8 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 /**
- * One read transaction for the reads of one turn of the event loop: beginning and ending one for each of them takes a third of
- * their time (docs/decisions/performance.md). It begins at the second read, as most turns of a service at rest have one.
+ * One read transaction for the objects that are read in one turn of the event loop: to begin and end one for each takes a quarter
+ * of the time of a read (docs/decisions/performance.md). It begins at the second, as most turns of a service at rest have one.
  */
 export class TurnTransaction {
   readonly #db: DatabaseSync;
@@ -12,7 +12,7 @@ export class TurnTransaction {
     this.#reads = 0;
     this.end();
   };
-  /** In this turn. */
+  /** In this turn, before the transaction was open. */
   #reads = 0;
   #isOpen = false;
 
@@ -32,7 +32,7 @@ export class TurnTransaction {
     }
   }
 
-  /** Later reads are of the state that is newest then: to be called before anybody is told of a commit. */
+  /** The next read is of the state that is committed by then: to be called before anybody is told of a commit. */
   end(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
