@@ -399,19 +399,8 @@ export class ResourceRoutes {
 
   async #create(exchange: Exchange, model: ModelRoutes, namespace: string | undefined, dryRun: boolean): Promise<void> {
     const type = this.#bodyType(exchange, [json, ndjson]);
+    if (type === ndjson) return this.#createAll(exchange, model, namespace, dryRun);
     const { resource } = model;
-    if (type === ndjson) {
-      const access = listAccess(model, 'create', namespace);
-      const create = (line: Buffer, onHanded: () => void) => {
-        // A right that is withdrawn while the lines come in counts at once.
-        authorise(this.#dependencies.authorizer, exchange, access);
-        const options = { caller: exchange.caller, onHanded, dryRun, ...(namespace !== undefined && { namespace }) };
-        return andThen(this.#parse(line), (object) => resource.create(object, options));
-      };
-      if (dryRun) exchange.extra.push(...dryRunHeader);
-      const { limits } = this.#dependencies;
-      return bulkCreate(exchange, resource.revision, { create, limits, gate: this.#gates.get(resource.place.name)! });
-    }
     const options = { caller: exchange.caller, dryRun, ...(namespace !== undefined && { namespace }) };
     const answer = await resource.create(await this.#body(exchange, resource), options);
     if (dryRun) return this.#sendWritten(exchange, model, 201, answer, dryRun);
@@ -419,6 +408,21 @@ export class ResourceRoutes {
     const { name } = partsOf(answer.stored.name);
     const location = `${collectionPath(group, version, model.plural, namespace)}/${encodeURIComponent(name)}`;
     this.#sendWritten(exchange, model, 201, answer, dryRun, ['Location', location]);
+  }
+
+  /** One object for each line of the body. */
+  #createAll(exchange: Exchange, model: ModelRoutes, namespace: string | undefined, dryRun: boolean): Promise<void> {
+    const { limits, authorizer } = this.#dependencies;
+    const { resource } = model;
+    const access = listAccess(model, 'create', namespace);
+    const create = (line: Buffer, onHanded: () => void) => {
+      // A right that is withdrawn while the lines come in counts at once.
+      authorise(authorizer, exchange, access);
+      const options = { caller: exchange.caller, onHanded, dryRun, ...(namespace !== undefined && { namespace }) };
+      return andThen(this.#parse(line), (object) => resource.create(object, options));
+    };
+    if (dryRun) exchange.extra.push(...dryRunHeader);
+    return bulkCreate(exchange, resource.revision, { create, limits, gate: this.#gates.get(resource.place.name)! });
   }
 
   async #update(exchange: Exchange, model: ModelRoutes, name: string, how: HowWritten): Promise<void> {
