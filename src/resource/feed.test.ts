@@ -160,7 +160,7 @@ describe('a start', () => {
     await foreign([creation('n1')]);
     held.fail('revision', away());
     const started = feed.start();
-    await clock.advance(2_000);
+    await clock.advance(1_500);
     held.fail('revision', undefined);
     held.fail('changes', away());
     await clock.advance(1_000);
@@ -174,7 +174,7 @@ describe('a start', () => {
     feed.stop();
   });
 
-  test('fails after 5 s, and at once when the store has another reason', async () => {
+  test('fails after 3 s, and at once when the store has another reason', async () => {
     const { feed, held, clock } = await replica();
     held.fail('revision', away());
     let isOver = false;
@@ -182,13 +182,33 @@ describe('a start', () => {
       isOver = true;
     });
     started.catch(() => {});
-    await clock.advance(4_900);
+    await clock.advance(2_900);
     assert.equal(isOver, false);
     await clock.advance(1_200);
     await assert.rejects(started, { code: 'NotReady' });
     held.fail('revision', new Error('broken'));
     await assert.rejects(feed.start(), /broken/);
     assert.equal(clock.pending, 0);
+  });
+
+  test('tries no more once it is stopped, and follows nothing', async () => {
+    const waiting = await replica();
+    waiting.held.fail('revision', away());
+    const started = waiting.feed.start();
+    started.catch(() => {});
+    waiting.feed.stop();
+    await waiting.clock.advance(1_000);
+    await assert.rejects(started, { code: 'NotReady' });
+    assert.equal(waiting.clock.pending, 0);
+
+    const answered = await replica();
+    const answer = answered.held.hold('revision');
+    const late = answered.feed.start();
+    await settled();
+    answered.feed.stop();
+    answer.release();
+    await late;
+    assert.equal(answered.clock.pending, 0);
   });
 });
 

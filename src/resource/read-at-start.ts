@@ -4,8 +4,8 @@ import type { Timers } from '../runtime/timers.ts';
 import { awaitedTimers } from '../runtime/timers.ts';
 import type { Store } from '../store/store.ts';
 
-/** After which a start no longer tries again to read from a store that is away, in milliseconds. */
-const patience = 5_000;
+/** Milliseconds after which the next failure is final. With it, a signal during the wait still ends the process within 10 s. */
+const patience = 3_000;
 
 export interface StartOptions {
   readonly timers?: Pick<Timers, 'after'>;
@@ -13,7 +13,7 @@ export interface StartOptions {
   readonly isOver?: () => boolean;
 }
 
-/** What `read` gives. On a database server that is away for a moment it is tried again, for 5 s. @throws what `read` threw last */
+/** What `read` gives. While a database server is away, it is tried again; after 3 s, the next failure is final. @throws what `read` threw last */
 export async function readAtStart<R>(
   { shared }: Pick<Store, 'shared'>,
   read: () => Promise<R>,

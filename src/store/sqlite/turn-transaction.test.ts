@@ -93,3 +93,29 @@ test('a read shows what the writer answered in the same turn, whatever was read 
   }
   await store.close();
 });
+
+test('a snapshot has nothing that later reads of the turn have not', async () => {
+  const store = await openSqlite(join(folder, 'data.db'));
+  const model = await store.modelNumber('demo.example.com', 'Thing');
+  const creation = (name: string): Write => ({ type: 'create', model, name, bytes: Buffer.from('{}') });
+  const [created] = await store.commit([creation('a')], 1);
+  assert.ok(created?.ok);
+  await nextTurn();
+  for (let i = 0; i < 2; i++) store.get(model, [created.id]);
+  const committed = store.commit([creation('b')], 1);
+  // The thread commits meanwhile; its answer is not taken before the turn is over.
+  const other = new DatabaseSync(join(folder, 'data.db'), { readOnly: true });
+  const deadline = performance.now() + 10_000;
+  const newest = () =>
+    (other.prepare("SELECT value FROM meta WHERE key = 'revision'").get() as { value: number }).value;
+  while (newest() === created.revision) assert.ok(performance.now() < deadline, 'the thread commits');
+  other.close();
+  assert.equal(store.revision(), created.revision);
+  const taking = store.snapshot();
+  assert.ok((store.revision() as number) > created.revision);
+  const snapshot = await taking;
+  assert.equal(store.revision(), snapshot.revision);
+  await snapshot.close();
+  await committed;
+  await store.close();
+});
