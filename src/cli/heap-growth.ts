@@ -3,8 +3,8 @@ import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
 /**
- * How much the heap may grow until the next full collection: a percentage of the bytes in use, and at least so many bytes. Without a
- * limit, it grows to several times its size during an import. With 30 % of a small heap, writes cause two full collections a second.
+ * The growth of the heap between two full collections: a percentage of the bytes in use, with a minimum in bytes. Without a limit, the
+ * heap grows to several times its size during an import. Without the minimum, writes cause two full collections a second in a small heap.
  */
 const growth = { percent: 30, least: 32 * 2 ** 20 };
 

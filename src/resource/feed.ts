@@ -138,7 +138,7 @@ export class Feed {
     return this.#readAnew;
   }
 
-  /** @throws NotReady when the store is away for more than a moment */
+  /** @throws NotReady when the store cannot be reached for more than 3 s */
   async start(): Promise<void> {
     const { store } = this.#dependencies;
     const read = async () => {
@@ -146,7 +146,7 @@ export class Feed {
       this.#applied = await store.revision();
       this.#last = store.shared ? await changeOf(store, this.#applied) : undefined;
     };
-    await readAtStart(store, read, { timers: this.#timers, isOver: () => this.#stopped });
+    await readAtStart(store, read, this.#timers, () => this.#stopped);
     if (this.#stopped) return;
     this.#target = this.#applied;
     this.#recentSince = this.#applied;

@@ -71,7 +71,7 @@ export class Placement {
     this.#dependencies = dependencies;
   }
 
-  /** Reads the records. @throws NotReady when the store is away for more than a moment */
+  /** Reads the records. @throws NotReady when the store cannot be reached for more than 3 s */
   static async open(dependencies: PlacementDependencies): Promise<Placement> {
     const placement = new Placement(dependencies);
     await placement.load();
@@ -185,9 +185,9 @@ export class Placement {
     return new PlacementContradicted(texts.contradiction, params);
   }
 
-  /** For a start: reads the records. @throws NotReady when the store is away for more than a moment */
+  /** Reads the records at a start. @throws NotReady when the store cannot be reached for more than 3 s */
   load(): Promise<void> {
-    return readAtStart(this.#dependencies.store, () => this.refresh(), { isOver: () => this.#stopping.signal.aborted });
+    return readAtStart(this.#dependencies.store, () => this.refresh());
   }
 
   /** Reads the records. */

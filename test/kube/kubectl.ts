@@ -36,7 +36,7 @@ export class Kubectl {
   /** @param url of the service; without one, a kubeconfig in the file `config` of its folder says it */
   constructor(url?: string) {
     this.#url = url;
-    // A kubectl that takes long says that there is none.
+    // Without this file, a slow kubectl warns that it found no configuration.
     writeFileSync(join(this.home, 'config'), 'apiVersion: v1\nkind: Config\n');
   }
 

@@ -254,7 +254,7 @@ class SqliteStore implements Store {
   }
 
   async snapshot(): Promise<Snapshot> {
-    // It may have what was committed a moment ago: whoever then reads the log has to find it there.
+    // The snapshot can be newer than the open transaction. Later reads of the log must not be older than the snapshot.
     this.#medium.turn?.end();
     return this.#read(() => this.#medium.snapshot());
   }

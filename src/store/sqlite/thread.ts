@@ -70,7 +70,7 @@ export class WriterThread implements WriterClient {
   #last = 0;
   #stopped = false;
 
-  /** @param beforeAnswer runs before anybody is told what the thread answered, or that it has ended */
+  /** @param beforeAnswer called before the promises of requests are settled */
   constructor(options: WorkerOptions, beforeAnswer: () => void) {
     this.#options = options;
     this.#beforeAnswer = beforeAnswer;

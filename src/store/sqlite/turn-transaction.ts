@@ -1,8 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
 /**
- * One read transaction for the objects that are read in one turn of the event loop: to begin and end one for each takes a quarter
- * of the time of a read (docs/decisions/performance.md). It begins at the second, as most turns of a service at rest have one.
+ * A read transaction that the reads of one turn of the event loop share. A transaction for each read takes a quarter of its time
+ * (docs/decisions/performance.md). The second read begins it, because a turn with a single read would gain nothing.
  */
 export class TurnTransaction {
   readonly #db: DatabaseSync;
@@ -32,11 +32,11 @@ export class TurnTransaction {
     }
   }
 
-  /** The next read is of the state that is committed by then: to be called before anybody is told of a commit. */
+  /** Ends the transaction, so that the next read sees the newest commit. Call this before the result of a commit is delivered. */
   end(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    // SQLite ends it by itself when a read fails for good.
+    // After some errors, SQLite has already rolled it back.
     if (this.#db.isOpen && this.#db.isTransaction) this.#commit.run();
   }
 }
