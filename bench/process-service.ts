@@ -1,6 +1,7 @@
 /** The service under test, compiled, in a process of its own. Its arguments are the database and, as JSON, further options. */
 import { setFlagsFromString } from 'node:v8';
 import { createService } from 'kindred';
+import { optimizeEarly } from '../src/cli/early-optimization.ts';
 import { limitHeapGrowth } from '../src/cli/heap-growth.ts';
 import { Article, article, nameOf } from './articles.ts';
 import { meter } from './meter.ts';
@@ -15,7 +16,10 @@ const service = await createService({
   ...JSON.parse(process.argv[3] ?? '{}'),
 });
 service.schemeManager.register(Article);
-const started = service.start().finally(limitHeapGrowth);
+const started = service.start().finally(() => {
+  limitHeapGrowth();
+  optimizeEarly();
+});
 
 /** Calls at the same time; more would only wait. */
 const portion = 1_000;

@@ -15,6 +15,7 @@ import { logged, showBuilding } from './building.ts';
 import { useCompiledCode } from './compiled-code.ts';
 import { consoleLink } from './console.ts';
 import { describe } from './describe.ts';
+import { optimizeEarly } from './early-optimization.ts';
 import { limitHeapGrowth } from './heap-growth.ts';
 import type { Io } from './io.ts';
 import { UsageError, write } from './io.ts';
@@ -205,6 +206,7 @@ async function serveHere(io: Io, address: Address, given: ServiceOptions, level:
     if (ready === undefined) return;
     // Not before: building indexes would take a fifth longer.
     limitHeapGrowth();
+    optimizeEarly();
     const { url, administratorToken } = ready;
     if (administratorToken !== undefined) {
       await write(io.stdout, `Administrator token: ${administratorToken}\n`);
