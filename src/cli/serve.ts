@@ -204,9 +204,9 @@ async function serveHere(io: Io, address: Address, given: ServiceOptions, level:
     );
     const ready = await Promise.race([started, stopping]).finally(stopShowing);
     if (ready === undefined) return;
+    optimizeEarly();
     // Not before: building indexes would take a fifth longer.
     limitHeapGrowth();
-    optimizeEarly();
     const { url, administratorToken } = ready;
     if (administratorToken !== undefined) {
       await write(io.stdout, `Administrator token: ${administratorToken}\n`);
