@@ -1,7 +1,77 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import { describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import fc from 'fast-check';
-import { LineSplitter } from './body.ts';
+import { LineSplitter, readBody } from './body.ts';
+
+/**
+ * What `readBody` gives of a request that comes in these packets: the body, or the code of the refusal.
+ * @param late the body is asked for when the connection is gone
+ */
+async function bodyOf(
+  packets: readonly string[],
+  limit = 100_000,
+  late = false,
+): Promise<{ body: string; ended: boolean }> {
+  const { promise: outcome, resolve } = Promise.withResolvers<{ body: string; ended: boolean }>();
+  const server = createServer(async (request, response) => {
+    if (late) await new Promise((gone) => request.once('close', gone));
+    const ended = new Promise<boolean>((done) =>
+      request.once('end', () => done(true)).once('close', () => done(false)),
+    );
+    readBody(request, { body: limit, requestTimeout: 1_000 }).then(
+      async (body) => resolve({ body: body.toString(), ended: await ended }),
+      ({ code }: { code: string }) => resolve({ body: code, ended: false }),
+    );
+    outcome.then(() => response.end());
+  });
+  server.on('clientError', (_error, socket) => socket.destroy());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const socket = connect({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', noDelay: true });
+  socket.on('error', () => {});
+  for (const packet of packets) {
+    if (packet === '') socket.destroy();
+    else socket.write(packet);
+    await pause(20);
+  }
+  const result = await outcome;
+  socket.destroy();
+  server.close();
+  return result;
+}
+
+describe('api: a request body', () => {
+  const head = (length: number) => `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n`;
+  const chunked = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+  const long = 'x'.repeat(90_000);
+  const cases: { name: string; packets: string[]; limit?: number; body: string }[] = [
+    { name: 'in the packet of the head', packets: [`${head(5)}hello`], body: 'hello' },
+    { name: 'after the head', packets: [head(5), 'hello'], body: 'hello' },
+    { name: 'in two packets', packets: [`${head(5)}he`, 'llo'], body: 'hello' },
+    { name: 'none', packets: [head(0)], body: '' },
+    { name: 'more than Node buffers', packets: [`${head(long.length)}${long}`], body: long },
+    { name: 'in chunks', packets: [`${chunked}2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n`], body: 'hello' },
+    { name: 'announced as too large', packets: [`${head(6)}hello!`], limit: 5, body: 'PayloadTooLarge' },
+    { name: 'too large in chunks', packets: [`${chunked}6\r\nhello!\r\n`], limit: 5, body: 'PayloadTooLarge' },
+    { name: 'broken off', packets: [`${head(5)}he`, ''], body: 'BadRequest' },
+    { name: 'malformed in the packet of the head', packets: [`${chunked}2\r\nhe\r\nno size\r\n`], body: 'BadRequest' },
+    { name: 'that never comes', packets: [`${head(5)}he`], body: 'RequestTimeout' },
+  ];
+  for (const { name, packets, limit, body } of cases) {
+    test(name, async () => {
+      const isRefused = /^[A-Z]/.test(body);
+      assert.deepEqual(await bodyOf(packets, limit), { body, ended: !isRefused });
+    });
+  }
+
+  test('asked for when the connection is gone', async () => {
+    assert.deepEqual(await bodyOf([`${head(5)}he`, ''], undefined, true), { body: 'BadRequest', ended: false });
+  });
+});
 
 function split(chunks: readonly string[], limit: number): (string | undefined)[] {
   const splitter = new LineSplitter(limit);
