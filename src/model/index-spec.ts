@@ -410,18 +410,12 @@ export function entryOf(scheme: { readonly indexes: readonly IndexDefinition[] }
   if (violations) throw invalid(violations);
   return {
     name: fullNameOf(metadata),
-    created: metadata.creationTimestamp === undefined ? 0 : instant(metadata.creationTimestamp),
-    deleted: metadata.deletionTimestamp ? instant(metadata.deletionTimestamp) : null,
+    created: metadata.creationTimestamp === undefined ? 0 : parseInstant(metadata.creationTimestamp),
+    deleted: metadata.deletionTimestamp ? parseInstant(metadata.deletionTimestamp) : null,
     labels: metadata.labels ?? noLabels,
     ...(metadata.ownerReferences && { owners: metadata.ownerReferences.map(({ uid }) => uid ?? '') }),
     keys,
   };
-}
-
-/** The service's own timestamps all have the form that `Date.parse` reads exactly; it is several times faster. */
-function instant(text: string): number {
-  const time = Date.parse(text);
-  return Number.isNaN(time) ? parseInstant(text) : time;
 }
 
 function keysOf(definition: IndexDefinition, value: unknown): readonly unknown[] {

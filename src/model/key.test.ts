@@ -61,12 +61,16 @@ test('declaration: a date is what RFC 3339 takes for one, also where Date.parse 
     ['2024-02-28T23:59:59.069Z', later + 69],
     ['2024-02-28t23:59:59z', later],
     ['2024-02-29T23:59:59Z', later + 86_400_000],
+    ['2024-04-30T23:59:59Z', Date.UTC(2024, 3, 30, 23, 59, 59)],
+    ['2024-03-31T23:59:59Z', Date.UTC(2024, 2, 31, 23, 59, 59)],
     ['2024-02-28T23:59:60Z', later + 1_000],
   ] as const) {
     assert.equal(parse(text), instant, text);
   }
   for (const text of [
     '2023-02-29T00:00:00Z',
+    '2024-02-30T00:00:00Z',
+    '2024-04-31T00:00:00Z',
     '2024-02-30T00:00:00Z',
     '2024-02-28T24:00:00Z',
     '2024-02-00T00:00:00Z',

@@ -159,7 +159,7 @@ export function parseInstant(text: string): number {
 
 /**
  * What programs write (`2024-01-31T12:00:00.000Z`, or without the milliseconds), in half the time of `Date.parse`; not a number
- * for any other form, and for the last days of a month, which not every month has.
+ * for any other form, for the 31st of a month, and for the 29th of February.
  */
 function plainInstant(text: string): number {
   const { length } = text;
@@ -178,7 +178,8 @@ function plainInstant(text: string): number {
   const hour = digits(text, 11, 2);
   const minute = digits(text, 14, 2);
   const second = digits(text, 17, 2);
-  if (!(month >= 1 && month <= 12 && day >= 1 && day <= 28 && hour <= 23 && minute <= 59 && second <= 59)) {
+  const lastDay = month === 2 ? 28 : 30;
+  if (!(month >= 1 && month <= 12 && day >= 1 && day <= lastDay && hour <= 23 && minute <= 59 && second <= 59)) {
     return Number.NaN;
   }
   const days = daysBefore(year, month) + day;
