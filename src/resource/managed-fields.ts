@@ -123,8 +123,9 @@ function fieldsOf(
 
 /** The object with these managers. */
 export function managedBy(object: ExtensionObject, entries: readonly ManagedFieldsEntry[]): ExtensionObject {
-  const { managedFields: before, ...rest } = object.metadata;
+  const before = object.metadata.managedFields;
   if (before === entries || (entries.length === 0 && before === undefined)) return object;
+  const { managedFields: _before, ...rest } = object.metadata;
   const metadata: Metadata = entries.length === 0 ? rest : { ...rest, managedFields: [...entries] };
   return { ...object, metadata };
 }
