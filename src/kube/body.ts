@@ -12,7 +12,6 @@ import { isJson } from '../http/server/yaml-body.ts';
 import { fieldPath } from '../resource/prune.ts';
 import type { TurnQueue } from '../runtime/time-slice.ts';
 import { unsupportedMediaType } from './negotiate.ts';
-import { decodeProtobuf } from './protobuf.ts';
 import { badRequest, StatusError } from './status.ts';
 
 export interface BodyDependencies {
@@ -60,7 +59,10 @@ export async function readValue(
 ): Promise<Body | undefined> {
   const bytes = await readBody(exchange.request, limits);
   if (bytes.length === 0) return undefined;
-  if (type === protobufType) return { value: decodeProtobuf(bytes), duplicates: [] };
+  if (type === protobufType) {
+    const { decodeProtobuf } = await import('./protobuf.ts');
+    return { value: decodeProtobuf(bytes), duplicates: [] };
+  }
   const isYaml = type.endsWith('yaml') && !isJson(bytes);
   const read = isYaml ? await jsonOfYaml(bytes, yaml) : { text: bytes, duplicates: [] };
   const duplicates = [...read.duplicates];

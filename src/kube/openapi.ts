@@ -7,7 +7,6 @@ import { createHash } from 'node:crypto';
 import { camelCase } from '../http/openapi/model.ts';
 import type { TimeSlice } from '../runtime/time-slice.ts';
 import type { PathItem, PathOperation } from './openapi-protobuf.ts';
-import { encodeHead, encodePart } from './openapi-protobuf.ts';
 import type { OpenApiSchema } from './openapi-schema.ts';
 import { reduced, schemaOf } from './openapi-schema.ts';
 import type { Parameter } from './openapi-shared.ts';
@@ -77,12 +76,13 @@ export class KubeOpenApi {
       digest.update(part.hash);
       parts.push(part);
     }
-    const pieces = form === 'protobuf' ? this.#message(parts) : this.#text(form, parts);
+    const pieces = form === 'protobuf' ? await this.#message(parts) : this.#text(form, parts);
     const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
     return { pieces, length, hash: digest.digest('hex').slice(0, 32).toUpperCase() };
   }
 
-  #message(parts: readonly Part[]): Buffer[] {
+  async #message(parts: readonly Part[]): Promise<Buffer[]> {
+    const { encodeHead, encodePart } = await import('./openapi-protobuf.ts');
     const shared = encodePart({}, sharedDefinitions(referInV2));
     return [encodeHead(title, this.#version), shared, ...parts.map((part) => part.definitions)];
   }
@@ -325,6 +325,7 @@ async function describeInV2(
   );
   if (slice.isOver) await slice.renew();
   if (form === 'protobuf') {
+    const { encodePart } = await import('./openapi-protobuf.ts');
     const message = encodePart(pathsOf(model), definitions);
     return { paths: Buffer.alloc(0), definitions: message, hash: hashOf(message) };
   }
