@@ -26,6 +26,7 @@ import { startProgress } from './progress.ts';
 import { repeatable } from './select.ts';
 import type { Resolved, SettingName } from './settings.ts';
 import { defaultOf, nested, resolveSettings, settings, variableOf } from './settings.ts';
+import { collectStartGarbage } from './start-garbage.ts';
 
 interface Flags {
   database?: string;
@@ -45,6 +46,8 @@ interface Flags {
   set?: string[];
 }
 
+/** Milliseconds after the service is ready. */
+const collectAfter = 1_000;
 /** A stop that takes longer is cut off: what was acknowledged is durable at any moment. */
 const stopLimit = 9_500;
 
@@ -218,6 +221,7 @@ async function serveHere(io: Io, address: Address, given: ServiceOptions, level:
     if (!told) await write(io.stdout, `Kindred is ready at ${url}\n`);
     // Not only at the end, since many processes are killed. Takes 70 ms when the folder is new or the code changed, otherwise none.
     flushCompileCache();
+    setTimeout(collectStartGarbage, collectAfter).unref();
     await stopping;
   } catch (error) {
     failure = error;
