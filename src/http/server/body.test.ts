@@ -24,7 +24,7 @@ async function bodyOf(
       request.once('end', () => done(true)).once('close', () => done(false)),
     );
     readBody(request, { body: limit, requestTimeout: 1_000 }).then(
-      async (body) => resolve({ body: body.toString(), ended: await ended }),
+      async (body) => resolve({ body: body.toString(), ended: await Promise.race([ended, pause(500, false)]) }),
       ({ code }: { code: string }) => resolve({ body: code, ended: false }),
     );
     outcome.then(() => response.end());
