@@ -53,6 +53,7 @@ import type { BuildProgress } from './resource/memory.ts';
 import { Placement } from './resource/placement.ts';
 import { ResourceRegistry } from './resource/registry.ts';
 import { startRetention } from './resource/retention.ts';
+import { keepTickShape } from './runtime/tick-shape.ts';
 import { systemTimers } from './runtime/timers.ts';
 import { measureService } from './service-metrics.ts';
 import { SnapshotFolder } from './snapshots/folder.ts';
@@ -106,6 +107,7 @@ const everybody: Identity = { name: 'system:unauthenticated', roles: ['super-rol
  * ```
  */
 export async function createService(options: ServiceOptions = {}): Promise<Service> {
+  keepTickShape();
   const resolved = resolveOptions(options);
   // Before a database is made: a start that cannot succeed leaves nothing behind.
   checkAuthOptions(resolved.auth || {});
