@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { fromSources } from '../../test/sources.ts';
 
-/** Mebibytes of the heap that the collection frees, when so many are in use beside 10 of garbage. */
+/** Collects a heap with `used` MiB of live objects and 10 MiB of garbage. Returns how many MiB were freed. */
 function freed(used: number): number {
   const program = `
     const { getHeapStatistics } = await import('node:v8');
