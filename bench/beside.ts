@@ -101,9 +101,10 @@ class Served {
       const body = (i: number) => JSON.stringify(article(this.#created + i));
       return Array.from({ length: enough }, (_, i) => ({ method: 'POST', path: collection, body: body(i) }));
     }
-    const edition = ++this.#edition;
-    return Array.from({ length: enough }, (_, i) => {
-      const number = scattered(i, 91 + edition, objects);
+    // Each with a content of its own: the service writes nothing for a PUT that changes nothing.
+    return Array.from({ length: enough }, () => {
+      const edition = ++this.#edition;
+      const number = scattered(edition, 91, objects);
       return { method: 'PUT', path: `${collection}/${nameOf(number)}`, body: JSON.stringify(article(number, edition)) };
     });
   }

@@ -121,8 +121,9 @@ async function measureStarted(options: HttpOptions): Promise<HttpResult> {
         const requests = Array.from({ length: enough }, (_, i) => post(created + i));
         await load.ask('prepare', { list: work, requests });
       } else if (work === 'UPDATE') {
-        const requests = Array.from({ length: enough }, (_, i) => put(scattered(i, 91 + edition, objects), edition));
-        edition++;
+        // Each with a content of its own: a PUT that changes nothing writes nothing.
+        const requests = Array.from({ length: enough }, (_, i) => put(scattered(edition + i, 91, objects), edition + i));
+        edition += enough;
         await load.ask('prepare', { list: work, requests });
       }
     };

@@ -30,9 +30,10 @@ export async function underLoad<T>(objects: number, body: (parts: UnderLoad) => 
       LIST: listPaths.map((path) => ({ path })),
       LIST2: deepListPaths(1).map((path) => ({ path })),
       SCAN: Array.from({ length: 100 }, (_, i) => ({ path: `${collection}?fieldSelector=spec.slug*%3D${i}7` })),
+      // The second half writes the same objects with another content, so that each request changes something.
       UPDATE: Array.from({ length: 40_000 }, (_, i) => {
-        const number = scattered(i, 91, objects);
-        const content = JSON.stringify(article(number, 1 + (i % 7)));
+        const number = scattered(i % 20_000, 91, objects);
+        const content = JSON.stringify(article(number, 1 + i));
         return { method: 'PUT', path: `${collection}/${nameOf(number)}`, body: content };
       }),
     };
