@@ -35,8 +35,8 @@ class Checkpoints {
   afterRequest(): void {
     this.#dirty = true;
     if (this.#pagesToMove() >= this.#options.checkpointPages) this.#run();
-    if (this.#idle) this.#idle.refresh();
-    else this.#idle = setTimeout(() => this.#run(), this.#options.checkpointIdle);
+    this.#idle ??= setTimeout(() => this.#run(), this.#options.checkpointIdle);
+    this.#idle.refresh();
   }
 
   stop(): void {
@@ -50,7 +50,6 @@ class Checkpoints {
   }
 
   #run(): void {
-    this.#idle = undefined;
     if (!this.#dirty) return;
     this.#dirty = false;
     try {
