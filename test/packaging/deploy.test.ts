@@ -180,6 +180,12 @@ for (const [what, dockerfile] of Object.entries(dockerfiles)) {
     assert.equal(dockerfile.match(/^USER .*/gm)?.at(-1), 'USER node');
     assert.match(dockerfile, /^HEALTHCHECK .*\/livez/m);
   });
+
+  test(`packaging: the image of ${what} has the settings that keep memory small`, () => {
+    const [unit] = /(?<=^Environment=)MALLOC_.*/m.exec(text('systemd/kindred.service'))!;
+    for (const setting of [...unit.split(' '), '"--max-semi-space-size=8"'])
+      assert.ok(dockerfile.includes(setting), setting);
+  });
 }
 
 test('packaging: a config file can name the database: no variable does, and SQLite has its file where it is kept', () => {
