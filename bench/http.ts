@@ -122,7 +122,9 @@ async function measureStarted(options: HttpOptions): Promise<HttpResult> {
         await load.ask('prepare', { list: work, requests });
       } else if (work === 'UPDATE') {
         // Each with a content of its own: a PUT that changes nothing writes nothing.
-        const requests = Array.from({ length: enough }, (_, i) => put(scattered(edition + i, 91, objects), edition + i));
+        const requests = Array.from({ length: enough }, (_, i) =>
+          put(scattered(edition + i, 91, objects), edition + i),
+        );
         edition += enough;
         await load.ask('prepare', { list: work, requests });
       }
