@@ -58,7 +58,8 @@ export class SqliteWriter {
   }
 
   #apply(write: Write, time: number): WriteResult {
-    if (this.#updateExpected(write, time)) return { ok: true, id: write.expected!.id, revision: ++this.#revision };
+    const updated = this.#updateExpected(write, time);
+    if (updated) return updated;
     const result = decideRow(write, time, this.#revision + 1, this.#state);
     if (!result.ok) return result;
     const { id, revision } = result;
@@ -102,17 +103,22 @@ export class SqliteWriter {
     return result;
   }
 
-  /** An update that depends on its row alone checks the row itself, by its id. False when nothing is done: the rule says why. */
-  #updateExpected({ type, model, name, expected, bytes, fence, generation, activate }: Write, time: number): boolean {
-    if (type !== 'update' || !expected || fence || generation !== undefined || activate) return false;
-    const { id, revision } = expected;
-    const found = this.#sql(
+  /** An update that depends on its row alone, which the statement for the log finds by its id. Undefined: nothing was done, ask `decideRow`. */
+  #updateExpected(
+    { type, model, name, expected, bytes, fence, generation, activate }: Write,
+    time: number,
+  ): WriteResult | undefined {
+    if (type !== 'update' || !expected || fence || generation !== undefined || activate) return undefined;
+    const { id } = expected;
+    const revision = this.#revision + 1;
+    const logged = this.#sql(
       `INSERT INTO changes SELECT ?, ?, 1, model, id, name, ?, bytes FROM objects
       WHERE id = ? AND revision = ? AND model = ? AND name = ?`,
-    ).run(this.#revision + 1, time, bytes, id, revision, model, name);
-    if (found.changes === 0) return false;
-    this.#sql('UPDATE objects SET revision = ?, bytes = ? WHERE id = ?').run(this.#revision + 1, bytes, id);
-    return true;
+    ).run(revision, time, bytes, id, expected.revision, model, name);
+    if (logged.changes === 0) return undefined;
+    this.#sql('UPDATE objects SET revision = ?, bytes = ? WHERE id = ?').run(revision, bytes, id);
+    this.#revision = revision;
+    return { ok: true, id, revision };
   }
 
   /** @returns how many rows have the new bytes; undefined when the model has another generation */
